@@ -9,6 +9,7 @@ sites /dev/net/tun, too. Each compressor or method trains by itself, one behind 
 table means."""
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "slow_network"))
 from chart import svg  # noqa: E402
+from methods import CINCH, METHODS, OF_TORCH  # noqa: E402
 from sites import Sites  # noqa: E402
 from sites import what_is_missing as missing_for_sites  # noqa: E402
 from slow_network import Network  # noqa: E402
@@ -131,11 +133,25 @@ def train_all(place, options):
 UNITS = {"text": "bits per byte", "small_text": "nats per byte", "packages": "% wrong", "digits": "% wrong"}
 
 
+def check(parser, options):
+    """Ends with what is wrong."""
+    for name, least in (("ranks", 1), ("steps", 1), ("every", 1), ("seeds", 1), ("bandwidth", 0)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name} is {getattr(options, name)}: {least} or more are taken")
+    if options.rate is not None and not 0 < options.rate < math.inf:
+        parser.error(f"--rate is {options.rate:g}: a number above 0 is taken")
+    known, kind = (METHODS, "method") if options.method else ((*OF_TORCH, *CINCH), "compressor")
+    for name in options.method or options.compressor:
+        if name not in (*known, "no_exchange"):
+            parser.error(f"there is no {kind} {name}; there are no_exchange, {', '.join(known)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", choices=sorted(UNITS), default="text")
-    parser.add_argument("--compressor", nargs="+", default=["no_exchange", "dense", "qsgd", "dgc"])
-    parser.add_argument("--method", nargs="+", help="in the place of compressors: schedules of cinch.torch.Delayed and DiLoCo")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--compressor", nargs="+", default=["no_exchange", "dense", "qsgd", "dgc"])
+    what.add_argument("--method", nargs="+", help="in the place of compressors: schedules of cinch.torch.Delayed and DiLoCo")
     parser.add_argument("--sites", type=int, choices=(1, 2), default=1, help="2: a fast network within sites, and one link between them")
     parser.add_argument("--latency", type=float, default=50, help="of the link between sites, in milliseconds each way")
     parser.add_argument("--rate", type=float, help="the learning rate; by default the task's")
@@ -150,6 +166,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("build/training"))
     options = parser.parse_args()
+    check(parser, options)
     if options.method:
         options.compressor = options.method
     if options.own_data and not options.task.endswith("text"):

@@ -139,6 +139,7 @@ json to_json(const PlanTensor& tensor) {
                   {"codec", index_json(tensor.codec, kDense)},
                   {"priority", tensor.priority}};
   if (!tensor.part_ends.empty()) written["part_ends"] = tensor.part_ends;
+  if (!tensor.plan.empty()) written["plan"] = tensor.plan;
   return written;
 }
 
@@ -206,6 +207,7 @@ void read(const json& from, PlanTensor& to) {
   to = {from.at("name"), whole_number<std::int64_t>(from, "rows"),
         whole_number<std::int64_t>(from, "cols"), index_of(from, "codec", kDense),
         from.contains("priority") ? whole_number<std::int32_t>(from, "priority") : 0};
+  if (from.contains("plan")) from.at("plan").get_to(to.plan);
   if (!from.contains("part_ends")) return;
   for (const json& end : from.at("part_ends").get_ref<const json::array_t&>()) {
     to.part_ends.push_back(to_whole_number<std::int64_t>(end, "part_ends"));
@@ -348,6 +350,7 @@ class PlanHasher {
     hasher_.add(tensor.name);
     add_numbers(tensor.rows, tensor.cols, tensor.codec, tensor.priority, tensor.part_ends.size());
     for (const std::int64_t end : tensor.part_ends) add_numbers(end);
+    if (!tensor.plan.empty()) hasher_.add(tensor.plan);
   }
   void add(const Piece& piece) {
     add_numbers(piece.tensor, piece.number, piece.first, piece.num_elems, piece.bound_bytes,

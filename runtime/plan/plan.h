@@ -31,6 +31,7 @@ struct PlanTensor {
   /// rank before ends. A rank gets only the update of its part. Empty: every rank gets the whole
   /// update.
   std::vector<std::int64_t> part_ends = {};
+  std::string plan = {};  // its own, where tensors have several; empty: Plan::name
   std::int64_t num_elems() const { return rows * cols; }
   friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
 };

@@ -18,12 +18,12 @@ constexpr std::uint64_t kSharedBytes = 16 << 10;
 
 class Layout {
  public:
-  Layout(const PlanRequest& request, std::uint32_t num_owners, Plan& plan)
-      : request_(request), num_owners_(num_owners), plan_(plan) {}
+  Layout(const PlanRequest& request, std::span<const LaidRoute> routes, Plan& plan)
+      : request_(request), routes_(routes), plan_(plan) {}
 
   Result<std::vector<Bundle>> run() {
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
-      const bool must_be_alone = gradient_bytes(t) >= request_.piece_bytes;
+      const bool must_be_alone = gradient_bytes(t) >= piece_bytes(t);
       CINCH_TRY(has_sync(t) ? add_protocol(t) : must_be_alone ? add_alone(t) : add_to_open(t));
     }
     // A bundle can be sent when the last of its tensors is ready.
@@ -41,6 +41,9 @@ class Layout {
 
  private:
   const PlanTensor& tensor(std::uint32_t index) const { return plan_.tensors[index]; }
+  const LaidRoute& route(std::uint32_t index) const { return routes_[route_of(request_, index)]; }
+  std::uint32_t num_owners(std::uint32_t index) const { return route(index).num_owners; }
+  std::uint64_t piece_bytes(std::uint32_t index) const { return route(index).route.piece_bytes; }
   bool can_cut(std::uint32_t index) const {
     const std::uint32_t codec = tensor(index).codec;
     return codec == kDense || request_.codecs[codec].can_cut;
@@ -55,7 +58,8 @@ class Layout {
   bool is_scattered(std::uint32_t index) const { return !tensor(index).part_ends.empty(); }
   bool is_shared(std::uint32_t index) const {
     if (is_scattered(index)) return true;
-    return num_owners_ > 1 && can_cut(index) && gradient_bytes(index) >= num_owners_ * kSharedBytes;
+    const std::uint64_t owners = num_owners(index);
+    return owners > 1 && can_cut(index) && gradient_bytes(index) >= owners * kSharedBytes;
   }
 
   Result<std::uint64_t> bound(std::uint32_t index, std::int64_t num_elems) const {
@@ -79,11 +83,13 @@ class Layout {
     return Ok{};
   }
 
-  Bundle open_bundle(std::uint32_t codec) {
+  // For this tensor, and others of its codec and route.
+  Bundle open_bundle(std::uint32_t index) {
     Bundle bundle;
-    for (std::uint32_t owner = 0; owner < num_owners_; ++owner) {
+    bundle.route = route_of(request_, index);
+    for (std::uint32_t owner = 0; owner < num_owners(index); ++owner) {
       bundle.groups.push_back(static_cast<std::uint32_t>(plan_.groups.size()));
-      plan_.groups.push_back({codec, {}});
+      plan_.groups.push_back({tensor(index).codec, {}});
     }
     return bundle;
   }
@@ -92,15 +98,15 @@ class Layout {
   Status add_alone(std::uint32_t index) {
     const std::int64_t elems = tensor(index).num_elems();
     if (!can_cut(index)) {
-      bundles_.push_back(open_bundle(tensor(index).codec));
-      const std::uint32_t owner = next_owner_++ % num_owners_;
+      bundles_.push_back(open_bundle(index));
+      const std::uint32_t owner = next_owner_++ % num_owners(index);
       return add_piece(bundles_.back().groups[owner], index, 0, elems);
     }
     const auto per_bundle = std::max<std::int64_t>(
-        static_cast<std::int64_t>(request_.piece_bytes / kElementBytes), kCutElements);
+        static_cast<std::int64_t>(piece_bytes(index) / kElementBytes), kCutElements);
     const std::int64_t num = std::max<std::int64_t>((elems + per_bundle - 1) / per_bundle, 1);
     for (std::int64_t i = 0; i < num; ++i) {
-      bundles_.push_back(open_bundle(tensor(index).codec));
+      bundles_.push_back(open_bundle(index));
       CINCH_TRY(is_scattered(index) ? scatter(bundles_.back(), index, i, num)
                                     : cut(bundles_.back(), index, cut_at(elems, i, num),
                                           cut_at(elems, i + 1, num)));
@@ -116,7 +122,7 @@ class Layout {
   }
 
   Status cut(const Bundle& bundle, std::uint32_t index, std::int64_t begin, std::int64_t end) {
-    const std::int64_t num = num_owners_;
+    const std::int64_t num = num_owners(index);
     for (std::int64_t i = 0; i < num; ++i) {
       const std::int64_t first = begin + cut_at(end - begin, i, num);
       const std::int64_t last = begin + cut_at(end - begin, i + 1, num);
@@ -131,7 +137,7 @@ class Layout {
   // Puts the same share of every rank's part into each of several bundles.
   Status scatter(const Bundle& bundle, std::uint32_t index, std::int64_t share,
                  std::int64_t num_shares) {
-    for (std::uint32_t rank = 0; rank < num_owners_; ++rank) {
+    for (std::uint32_t rank = 0; rank < num_owners(index); ++rank) {
       const ElementRange part = updated_part(tensor(index), rank);
       const std::int64_t first = cut_at(part.num_elems, share, num_shares),
                          last = cut_at(part.num_elems, share + 1, num_shares);
@@ -146,14 +152,14 @@ class Layout {
   // Each small one goes to the owner that has least.
   Status add_to_open(std::uint32_t index) {
     Open& open = open_of(index);
-    if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
-      open = {bundles_.size(), std::vector<std::uint64_t>(num_owners_), 0};
-      bundles_.push_back(open_bundle(tensor(index).codec));
+    if (open.owner_bytes.empty() || open.bytes >= piece_bytes(index)) {
+      open = {bundles_.size(), std::vector<std::uint64_t>(num_owners(index)), 0};
+      bundles_.push_back(open_bundle(index));
     }
     open.bytes += gradient_bytes(index);
     const Bundle& bundle = bundles_[open.bundle];
     if (is_shared(index)) {
-      for (std::uint64_t& bytes : open.owner_bytes) bytes += gradient_bytes(index) / num_owners_;
+      for (std::uint64_t& bytes : open.owner_bytes) bytes += gradient_bytes(index) / open.owner_bytes.size();
       return is_scattered(index) ? scatter(bundle, index, 0, 1)
                                  : cut(bundle, index, 0, tensor(index).num_elems());
     }
@@ -169,14 +175,14 @@ class Layout {
     const auto group = static_cast<std::uint32_t>(plan_.groups.size());
     plan_.groups.push_back({codec, {}});
     if (!request_.codecs[codec].sync_rounds) {
-      bundles_.push_back({{group}});
+      bundles_.push_back({{group}, {}, route_of(request_, index)});
       return add_piece(group, index, 0, tensor(index).num_elems());
     }
     const auto rounds = TRY(rounds_of(request_.codecs[codec], tensor(index)));
     Open& open = open_of(index);
-    if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
+    if (open.owner_bytes.empty() || open.bytes >= piece_bytes(index)) {
       open = {bundles_.size(), {0}, 0};
-      bundles_.emplace_back();
+      bundles_.emplace_back().route = route_of(request_, index);
     }
     for (const SyncRound& round : rounds) open.bytes += round.sent_bytes;
     bundles_[open.bundle].groups.push_back(group);
@@ -193,14 +199,14 @@ class Layout {
   Open& open_of(std::uint32_t index) {
     if (priority_ != tensor(index).priority) open_.clear();
     priority_ = tensor(index).priority;
-    return open_[tensor(index).codec];
+    return open_[{tensor(index).codec, route_of(request_, index)}];
   }
 
   const PlanRequest& request_;
-  const std::uint32_t num_owners_;
+  const std::span<const LaidRoute> routes_;
   Plan& plan_;
   std::vector<Bundle> bundles_;
-  std::map<std::uint32_t, Open> open_;  // by codec
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Open> open_;  // by codec and route
   std::int32_t priority_ = 0;           // of the open bundles' tensors
   std::uint32_t next_owner_ = 0;
 };
@@ -231,13 +237,18 @@ PieceShape shape_of(const PlanTensor& tensor, std::int64_t num_elems) {
   return {num_elems, 1};
 }
 
-Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
-                                    Plan& plan) {
-  return Layout(request, num_owners, plan).run();
+std::uint32_t route_of(const PlanRequest& request, std::uint32_t tensor) {
+  return request.routes.empty() ? 0 : request.route_of[tensor];
 }
 
-Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>& bundles) {
-  for (Bundle& bundle : bundles) {
+Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::span<const LaidRoute> routes,
+                                    Plan& plan) {
+  return Layout(request, routes, plan).run();
+}
+
+Status add_carriers(const PlanRequest& request, Plan& plan, std::span<Bundle* const> bundles) {
+  for (Bundle* const each : bundles) {
+    Bundle& bundle = *each;
     const std::uint32_t codec = plan.groups[bundle.groups[0]].codec;
     if (codec == kDense || request.codecs[codec].carrier.kind != CarrierKind::Program) continue;
     const std::uint32_t carrier = request.codecs[codec].carrier_codec;

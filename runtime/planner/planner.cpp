@@ -65,7 +65,7 @@ std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
 
 // To a program, parts are tensors of their own.
 Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
-  const bool is_scattered = request.plan == kReduceScatter.name;
+  const bool is_scattered = request.routes.empty() && request.plan == kReduceScatter.name;
   if (!is_scattered && !tensor.part_ends.empty()) {
     return invalid(tensor.name + ": only the plan reduce_scatter gives ranks parts");
   }
@@ -84,15 +84,36 @@ Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
                              tensor.name, ends.size(), tensor.num_elems(), request.world));
 }
 
-Status check_request(const PlanRequest& request, const Builder* builder) {
-  if (builder == nullptr) {
-    std::vector<std::string_view> names = {kReduceScatter.name};
-    for (const Builder& each : kBuilders) names.push_back(each.name);
-    const std::string_view near = nearest_name(request.plan, names);
-    return invalid(fmt::format("there is no plan {}{}; there are {}, reduce_scatter", request.plan,
-                               near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
-                               fmt::join(plan_names(), ", ")));
+Result<const Builder*> builder_named(std::string_view plan) {
+  if (const Builder* const builder = find_builder(plan)) return builder;
+  std::vector<std::string_view> names = {kReduceScatter.name};
+  for (const Builder& each : kBuilders) names.push_back(each.name);
+  const std::string_view near = nearest_name(plan, names);
+  return invalid(fmt::format("there is no plan {}{}; there are {}, reduce_scatter", plan,
+                             near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
+                             fmt::join(plan_names(), ", ")));
+}
+
+Status check_routes(const PlanRequest& request) {
+  if (request.routes.empty()) {
+    if (request.route_of.empty()) return Ok{};
+    return invalid("tensors take routes, and there are none");
   }
+  if (request.route_of.size() != request.tensors.size()) {
+    return invalid(fmt::format("{} routes are taken by {} tensors", request.route_of.size(),
+                               request.tensors.size()));
+  }
+  for (std::size_t t = 0; t < request.tensors.size(); ++t) {
+    if (request.route_of[t] < request.routes.size()) continue;
+    return invalid(fmt::format("{} takes route {} of {}", request.tensors[t].name,
+                               request.route_of[t], request.routes.size()));
+  }
+  const auto is_scattered = [](const PlanRoute& route) { return route.plan == kReduceScatter.name; };
+  if (std::ranges::none_of(request.routes, is_scattered)) return Ok{};
+  return invalid("reduce_scatter is a plan for all tensors, and no route");
+}
+
+Status check_request(const PlanRequest& request, std::span<const Builder* const> builders) {
   if (request.world == 0) return invalid("a plan without ranks");
   if (request.rank && *request.rank >= request.world) {
     return invalid(fmt::format("there is no rank {} of {}", *request.rank, request.world));
@@ -100,7 +121,8 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
   const std::set<std::uint32_t> servers(request.servers.begin(), request.servers.end());
   const bool are_servers = !servers.empty() && servers.size() == request.servers.size() &&
                            *servers.rbegin() < request.world;
-  if (builder->owners == Owners::Servers && !are_servers) {
+  const auto has_servers = [](const Builder* each) { return each->owners == Owners::Servers; };
+  if (std::ranges::any_of(builders, has_servers) && !are_servers) {
     return invalid(
         fmt::format("servers are different ranks below {}, at least one", request.world));
   }
@@ -119,25 +141,26 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
 
 class Planner {
  public:
-  Planner(const PlanRequest& request, const Builder& builder)
-      : request_(request), builder_(builder) {}
+  /// `builders`: of the routes.
+  Planner(const PlanRequest& request, std::vector<PlanRoute> routes,
+          std::vector<const Builder*> builders)
+      : request_(request), builders_(std::move(builders)) {
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+      routes_.push_back({std::move(routes[i]), num_owners(request, builders_[i]->owners)});
+    }
+  }
 
   Result<Plan> run() {
-    plan_.name = request_.plan;
     plan_.tensors = request_.tensors;
-    const std::int64_t world = request_.world;
-    for (PlanTensor& tensor : plan_.tensors) {
-      // Equal parts if the request has none.
-      if (request_.plan != kReduceScatter.name || !tensor.part_ends.empty()) continue;
-      const std::int64_t elems = tensor.num_elems();
-      for (std::int64_t i = 1; i <= world; ++i)
-        tensor.part_ends.push_back(elems / world * i + elems % world * i / world);
+    name_plans();
+    add_parts();
+    auto bundles = TRY(lay_out(request_, routes_, plan_));
+    CINCH_TRY(check_carriers());
+    std::vector<Bundle*> of_sums;
+    for (Bundle& bundle : bundles) {
+      if (builders_[bundle.route]->encodes_sums) of_sums.push_back(&bundle);
     }
-    auto bundles = TRY(lay_out(request_, num_owners(request_, builder_.owners), plan_));
-    if (builder_.encodes_sums) {
-      CINCH_TRY(check_carriers());
-      CINCH_TRY(add_carriers(request_, plan_, bundles));
-    }
+    CINCH_TRY(add_carriers(request_, plan_, of_sums));
     number(bundles);
     plan_.ranks.resize(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
@@ -153,6 +176,27 @@ class Planner {
   }
 
  private:
+  void name_plans() {
+    plan_.name = routes_[0].route.plan;
+    const auto has_name = [this](const LaidRoute& each) { return each.route.plan == plan_.name; };
+    if (std::ranges::all_of(routes_, has_name)) return;
+    plan_.name = "routes";
+    for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      plan_.tensors[t].plan = routes_[route_of(request_, t)].route.plan;
+    }
+  }
+
+  // Equal parts if the request has none.
+  void add_parts() {
+    const std::int64_t world = request_.world;
+    for (PlanTensor& tensor : plan_.tensors) {
+      if (plan_.name != kReduceScatter.name || !tensor.part_ends.empty()) continue;
+      const std::int64_t elems = tensor.num_elems();
+      for (std::int64_t i = 1; i <= world; ++i)
+        tensor.part_ends.push_back(elems / world * i + elems % world * i / world);
+    }
+  }
+
   void number(const std::vector<Bundle>& bundles) {
     for (std::uint32_t b = 0; b < bundles.size(); ++b) {
       for (const std::uint32_t group : bundles[b].groups) plan_.groups[group].bundle = b;
@@ -162,8 +206,10 @@ class Planner {
 
   // The caller of the planner provides the programs that carry sums.
   Status check_carriers() const {
-    for (const PlanTensor& tensor : request_.tensors) {
-      if (tensor.codec == kDense) continue;
+    for (std::uint32_t t = 0; t < request_.tensors.size(); ++t) {
+      const PlanTensor& tensor = request_.tensors[t];
+      const bool encodes_sums = builders_[route_of(request_, t)]->encodes_sums;
+      if (tensor.codec == kDense || !encodes_sums) continue;
       const CodecFacts& codec = request_.codecs[tensor.codec];
       const bool is_there = codec.carrier.kind != CarrierKind::Program ||
                             codec.carrier_codec < request_.codecs.size();
@@ -184,7 +230,7 @@ class Planner {
                           request_.servers,
                           is_sized(bundle),
                           request_.ranks_per_machine,
-                          codec == kDense ? dense_hierarchical_option() : request_.option,
+                          codec == kDense ? dense_hierarchical_option() : route(bundle).option,
                           {}};
     if (codec != kDense) {
       context.has_exact_sums = request_.codecs[codec].carrier.kind == CarrierKind::Exact;
@@ -194,8 +240,9 @@ class Planner {
         context.narrowing = std::ldexp(1.0f, -static_cast<int>(std::bit_width(request_.world - 1)));
     }
     if (codec != kDense && request_.codecs[codec].has_sync) return build_sync(context);
-    if (builder_.build != build_allreduce || codec == kDense) {
-      builder_.build(context);
+    const Builder& builder = *builders_[bundle.route];
+    if (builder.build != build_allreduce || codec == kDense) {
+      builder.build(context);
       return Ok{};
     }
     if (!request_.codecs[codec].sum_arrays) {
@@ -241,29 +288,37 @@ class Planner {
     return all;
   }
 
-  bool is_sized(const Bundle& bundle) const { return are_sized(bundle.groups); }
-  bool are_sums_sized(const Bundle& bundle) const { return are_sized(bundle.carriers); }
+  const PlanRoute& route(const Bundle& bundle) const { return routes_[bundle.route].route; }
+  bool is_sized(const Bundle& bundle) const { return are_sized(bundle.groups, route(bundle)); }
+  bool are_sums_sized(const Bundle& bundle) const {
+    return are_sized(bundle.carriers, route(bundle));
+  }
   // Do messages of these groups have lengths?
-  bool are_sized(const std::vector<std::uint32_t>& groups) const {
+  bool are_sized(const std::vector<std::uint32_t>& groups, const PlanRoute& route) const {
     const std::uint32_t codec = plan_.groups[groups[0]].codec;
     if (codec == kDense || request_.codecs[codec].has_fixed_size) return false;
-    if (request_.lengths != LengthPolicy::Auto) {
-      return request_.lengths == LengthPolicy::Exchanged;
-    }
+    if (route.lengths != LengthPolicy::Auto) return route.lengths == LengthPolicy::Exchanged;
     return std::ranges::any_of(
         groups, [this](std::uint32_t group) { return message_bytes(plan_, group) > kPaddedBytes; });
   }
 
   const PlanRequest& request_;
-  const Builder& builder_;
+  std::vector<const Builder*> builders_;
+  std::vector<LaidRoute> routes_;
   Plan plan_;
 };
 
 // Writes a plan without checking that its codecs take it.
 Result<Plan> write_plan(const PlanRequest& request) {
-  const Builder* const builder = find_builder(request.plan);
-  CINCH_TRY(check_request(request, builder));
-  return Planner(request, *builder).run();
+  CINCH_TRY(check_routes(request));
+  std::vector<PlanRoute> routes = request.routes;
+  if (routes.empty()) {
+    routes.push_back({request.plan, request.piece_bytes, request.lengths, request.option});
+  }
+  std::vector<const Builder*> builders;
+  for (const PlanRoute& route : routes) builders.push_back(TRY(builder_named(route.plan)));
+  CINCH_TRY(check_request(request, builders));
+  return Planner(request, std::move(routes), std::move(builders)).run();
 }
 
 std::optional<PlanRefusal> refusal_of(const PlanRequest& request, const Plan& plan) {
@@ -273,14 +328,26 @@ std::optional<PlanRefusal> refusal_of(const PlanRequest& request, const Plan& pl
   return find_refusal(plan, rules);
 }
 
-tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal) {
+// The name of the plan that the codec's tensors were to take.
+std::string refused_plan(const PlanRequest& request, std::uint32_t codec, const Plan& plan) {
+  for (const PlanTensor& tensor : plan.tensors) {
+    if (tensor.codec == codec && !tensor.plan.empty() && encodes_sums(tensor.plan)) {
+      return tensor.plan;
+    }
+  }
+  return request.routes.empty() ? request.plan : plan.name;
+}
+
+tl::unexpected<Error> refuse(PlanRequest request, const PlanRefusal& refusal,
+                             const std::string& refused) {
   const CodecFacts& codec = request.codecs[refusal.codec];
   const bool is_of_sums = refusal.why == PlanRefusal::Why::PartialSums;
   const std::string why =
       is_of_sums ? "its finish is not linear in the sum, so the payloads of all ranks are decoded "
                    "and added"
                  : codec.carrier.text;
-  const std::string refused = std::exchange(request.plan, "");
+  request.routes.clear();
+  request.route_of.clear();
   std::vector<std::string_view> taken;
   for (const std::string_view name : plan_names()) {
     request.plan = name;
@@ -334,7 +401,9 @@ std::span<const std::string_view> plan_names() {
 
 Result<Plan> build_plan(const PlanRequest& request) {
   auto plan = TRY(write_plan(request));
-  if (const auto refusal = refusal_of(request, plan)) return refuse(request, *refusal);
+  if (const auto refusal = refusal_of(request, plan)) {
+    return refuse(request, *refusal, refused_plan(request, refusal->codec, plan));
+  }
   return plan;
 }
 

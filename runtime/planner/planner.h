@@ -94,6 +94,15 @@ using ExchangeOption = std::vector<OptionStep>;
 /// The option with f32 within machines, and payloads to and from owners between machines.
 ExchangeOption usual_hierarchical_option();
 
+/// How a set of tensors is exchanged.
+struct PlanRoute {
+  std::string plan;  // a name of plan_names()
+  /// As the fields of PlanRequest.
+  std::uint64_t piece_bytes = 4 << 20;
+  LengthPolicy lengths = LengthPolicy::Auto;
+  ExchangeOption option = usual_hierarchical_option();
+};
+
 struct PlanRequest {
   std::string plan;  // a name of plan_names()
   std::uint32_t world = 1;
@@ -108,6 +117,11 @@ struct PlanRequest {
   /// the way of tensors with a codec.
   std::uint32_t ranks_per_machine = 1;
   ExchangeOption option = usual_hierarchical_option();
+  /// Instead of `plan`, `piece_bytes`, `lengths` and `option`: several, and which of them each
+  /// tensor takes. Tensors of different routes share no message. "reduce_scatter" is not among
+  /// them.
+  std::vector<PlanRoute> routes = {};
+  std::vector<std::uint32_t> route_of = {};  // by tensor
   /// The rank that runs the plan: only its tasks and rank 0's are written. None: those of all
   /// ranks.
   std::optional<std::uint32_t> rank = {};
@@ -139,8 +153,10 @@ std::span<const std::string_view> plan_names();
 /// A codec that does not take partial sums must decode the payloads of all ranks. It cannot use
 /// "ring", "tree", or "hierarchical" if ranks of a machine add gradients first.
 ///
-/// Errors: InvalidArgument (no such plan, no such server, no ranks, parts that do not cover a
-/// tensor; a codec that does not take the plan: the message lists the plans it takes), those of
+/// A plan of several routes has the name of their plans if that is one, else "routes".
+///
+/// Errors: InvalidArgument (no such plan, no such server, no such route, no ranks, parts that do not
+/// cover a tensor; a codec that does not take the plan: the message lists the plans it takes), those of
 /// CodecFacts::bound.
 Result<Plan> build_plan(const PlanRequest& request);
 

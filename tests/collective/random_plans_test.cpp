@@ -52,20 +52,24 @@ struct Drawn {
 const char* const kPrograms[] = {"ef_sign", "topk(ratio: 0.1)", "threshold(tau: 0.5)",
                                  "terngrad_shared"};
 
-Drawn draw(std::uint64_t seed) {
+// `has_routes`: tensors take different plans, lengths and sizes of pieces.
+Drawn draw(std::uint64_t seed, bool has_routes) {
   Random random(seed);
   Drawn drawn;
   rt::PlanRequest request;
   const auto plans = rt::plan_names();
   request.plan = plans[below(random, plans.size())];
   request.world = static_cast<std::uint32_t>(1 + below(random, 6));
-  if (request.plan == "hierarchical") {
+  if (request.plan == "hierarchical" || has_routes) {
     drawn.ranks_per_machine = static_cast<std::uint32_t>(1 + below(random, 3));
     request.world = drawn.ranks_per_machine * static_cast<std::uint32_t>(1 + below(random, 2));
     request.ranks_per_machine = drawn.ranks_per_machine;
   }
-  request.piece_bytes = std::uint64_t{1} << (10 + below(random, 6));
-  request.lengths = below(random, 2) == 0 ? rt::LengthPolicy::Padded : rt::LengthPolicy::Exchanged;
+  const auto draw_sizes = [&](auto& to) {
+    to.piece_bytes = std::uint64_t{1} << (10 + below(random, 6));
+    to.lengths = below(random, 2) == 0 ? rt::LengthPolicy::Padded : rt::LengthPolicy::Exchanged;
+  };
+  draw_sizes(request);
   for (const char* program : kPrograms) {
     drawn.one_case.programs.push_back(compiled_library(program));
   }
@@ -79,6 +83,16 @@ Drawn draw(std::uint64_t seed) {
         {"t" + std::to_string(t), rows, 1,
          codec == std::size(kPrograms) ? rt::kDense : static_cast<std::uint32_t>(codec)});
   }
+  if (has_routes) {
+    request.routes.resize(1 + below(random, 4));
+    for (rt::PlanRoute& route : request.routes) {
+      route.plan = plans[below(random, plans.size())];
+      draw_sizes(route);
+    }
+    for (std::uint64_t t = 0; t < num_tensors; ++t) {
+      request.route_of.push_back(static_cast<std::uint32_t>(below(random, request.routes.size())));
+    }
+  }
   const auto plan = rt::build_plan(request);
   EXPECT_TRUE(plan) << plan.error().message;
   drawn.one_case.plan = std::make_shared<rt::Plan>(*plan);
@@ -86,8 +100,8 @@ Drawn draw(std::uint64_t seed) {
   return drawn;
 }
 
-void check_drawn(std::uint64_t seed) {
-  const Drawn drawn = draw(seed);
+void check_drawn(std::uint64_t seed, bool has_routes) {
+  const Drawn drawn = draw(seed, has_routes);
   const rt::Plan& plan = *drawn.one_case.plan;
   const std::string text = "seed " + std::to_string(seed) + ": " + plan.name + ", " +
                            std::to_string(plan.world()) + " ranks";
@@ -123,11 +137,20 @@ void check_drawn(std::uint64_t seed) {
   }
 }
 
+std::uint64_t num_cases() {
+  return number_from("CINCH_CASES", is_long_run() ? 3000 : is_sample_run() ? 30 : 80);
+}
+
 TEST(RandomPlans, GiveWhatTheOracleGives) {
-  const std::uint64_t num = number_from("CINCH_CASES", is_long_run()     ? 3000
-                                                       : is_sample_run() ? 30
-                                                                         : 120);
-  for (std::uint64_t seed = 1; seed <= num && !HasFailure(); ++seed) check_drawn(seed);
+  for (std::uint64_t seed = 1; seed <= num_cases() && !HasFailure(); ++seed) {
+    check_drawn(seed, false);
+  }
+}
+
+TEST(RandomPlans, OfSeveralRoutesGiveWhatTheOracleGives) {
+  for (std::uint64_t seed = 1; seed <= num_cases() && !HasFailure(); ++seed) {
+    check_drawn(seed, true);
+  }
 }
 
 }  // namespace

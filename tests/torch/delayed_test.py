@@ -468,6 +468,65 @@ def test_rates_that_drift_apart_are_warned_of(ranks, method):
     assert len(first) == 1 and "ranks 1 are not those of rank 0" in first[0] and not second
 
 
+def overflowing(rank, world, method, scaled):
+    """Rank 1 has a gradient once that is not finite. The loss at the end, and how many steps moved the global weights."""
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    scaler = torch.amp.GradScaler("cpu", enabled=scaled, init_scale=4.0, growth_interval=1000)
+    trainer = cinch.torch.Delayed(model, optimizer, method, skips_non_finite=True, **({"own_share": 1} if method == "od_sgd" else {}))
+    moved, before = 0, None
+    for step in range(20):
+        optimizer.zero_grad()
+        loss = loss_of(model, rank, 0)
+        scaler.scale(loss * float("inf") if (rank, step) == (1, 5) else loss).backward()
+        scaler.unscale_(optimizer)
+        trainer.step()
+        scaler.update()
+        with trainer.global_weights():
+            now = flat(model)
+        moved += before is not None and not now.equal(before)
+        before = now
+    trainer.flush()
+    with torch.no_grad():
+        return float(loss_of(model, rank, 0)), moved
+
+
+@pytest.mark.parametrize("method, scaled", [("od_sgd", True), ("stale", False), ("ssd_sgd", False), ("cd_sgd", True)])
+def test_a_gradient_that_is_not_finite_costs_one_step(ranks, method, scaled):
+    for loss, moved in ranks.run(2, overflowing, method, scaled):
+        assert loss < 1 and moved == (3 if method == "ssd_sgd" else 18)
+
+
+def rescaled(rank, world, scale_of_step):
+    """Gradients of each step, divided by its loss scale, under delay=1."""
+    model = small_model()
+    ddp = wrapped(model)
+    scale = {"now": 1.0}
+    cinch.torch.compress(ddp, "none", delay=1, scale=lambda: scale["now"])
+    told = []
+    for step in range(4):
+        scale["now"] = scale_of_step[step]
+        model.zero_grad()
+        (loss_of(ddp, rank, step) * scale["now"]).backward()
+        told.append(torch.cat([p.grad.flatten() for p in model.parameters()]) / scale["now"])
+    return told
+
+
+def test_updates_that_come_late_have_the_scale_of_their_step(ranks):
+    for plain, grown in zip(ranks.run(2, rescaled, (1.0,) * 4), ranks.run(2, rescaled, (2.0, 2.0, 4.0, 1.0))):
+        for a, b in zip(plain, grown):
+            assert_same(a, b)
+
+
+def with_unused(rank, world):
+    cinch.torch.compress(torch.nn.parallel.DistributedDataParallel(small_model(), find_unused_parameters=True), "none", delay=1)
+
+
+def test_unused_parameters_under_ddp_are_refused(ranks):
+    for failed in ranks.fail(2, with_unused):
+        assert "find_unused_parameters" in failed.text
+
+
 def left_alone(rank, world, method, ending, settings):
     model = small_model()
     optimizer = optimizer_of("sgd", model)

@@ -243,6 +243,71 @@ def test_losses_come_near_those_of_sync(ranks, method):
     assert found == other and found - wanted < 0.05 * (begun - wanted)
 
 
+def weighted_fragments(rank, world, every, steps, tokens, program):
+    """Weights that move by rank + 1 a step, of two fragments."""
+    model = torch.nn.Module()
+    model.first, model.second = (torch.nn.Parameter(torch.zeros(64, 64)) for _ in range(2))
+    inner = torch.optim.SGD(model.parameters(), lr=1.0)
+    trainer = cinch.torch.DiLoCo(model, inner, every=every, outer_lr=1, outer_momentum=0, fragments=2, weighted=True, program=program, dense_steps=0)
+    for _ in range(steps):
+        for parameter in model.parameters():
+            parameter.grad = torch.full((64, 64), float(rank + 1))
+        trainer.count(tokens[rank])
+        trainer.step()
+    trainer.flush()
+    return [float(p.detach()[0, 0]) for p in model.parameters()], [float(p.detach().std()) for p in model.parameters()]
+
+
+@pytest.mark.parametrize("steps", [5, 6, 7, 12])
+@pytest.mark.parametrize("tokens, program", [((1, 3), "none"), ((100000, 300000), "fp16")])
+def test_fragments_count_tokens_since_their_own_exchanges(ranks, steps, tokens, program):
+    """A rank's share of the tokens is the same at all times, so weights move by the weighted mean at every step: 1.75."""
+    for found, deviations in ranks.run(2, weighted_fragments, 6, steps, tokens, program):
+        assert found == pytest.approx([-1.75 * steps] * 2, rel=1e-3) and deviations == [0, 0]
+
+
+def broken_once(rank, world, fragments):
+    """How many exchanges rank 1 took no part in; it has one gradient that is not a number."""
+    model = small_model()
+    inner = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    trainer = cinch.torch.DiLoCo(model, inner, every=4, fragments=fragments, min_ranks=1, timeout=20)
+    absent = 0
+    for step in range(40):
+        inner.zero_grad()
+        loss_of(model, rank, 0).backward()
+        if (rank, step) == (1, 9):
+            model[0].weight.grad[0, 0] = float("nan")
+        trainer.step()
+        absent += not bool(torch.isfinite(flat(model)).all())
+    trainer.flush()
+    with torch.no_grad():
+        return absent, flat(model), float(loss_of(model, rank, 0))
+
+
+@pytest.mark.parametrize("fragments", [1, 2, 4])
+def test_a_rank_that_is_not_finite_comes_back(ranks, fragments):
+    (none, first, loss), (few, second, _) = ranks.run(2, broken_once, fragments)
+    assert none == 0 and few <= 4 and loss < 1
+    assert_same(first, second)
+
+
+def out_of_step(rank, world):
+    """Rank 1 flushes a step early, while rank 0 comes to the exchange of another fragment."""
+    model = small_model()
+    inner = torch.optim.SGD(model.parameters(), lr=0.05)
+    trainer = cinch.torch.DiLoCo(model, inner, every=4, fragments=2, min_ranks=2, timeout=20)
+    for step in range(4 if rank == 0 else 3):
+        inner.zero_grad()
+        loss_of(model, rank, step).backward()
+        trainer.step()
+    trainer.flush()
+
+
+def test_ranks_that_flush_behind_other_steps_are_told(ranks):
+    for failed in ranks.fail(2, out_of_step):
+        assert failed.kind == "SyncError" and "flush is called by all behind the same step" in failed.text
+
+
 def diverged(rank, world):
     model = small_model()
     inner = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -410,7 +475,7 @@ def elastic(rank, world, what, at, settings={}):
         if rank == 2 and step == at and what == "ends":
             os._exit(1)
         trainer.step()
-        step = trainer.report()["steps"]
+        step = trainer.step_number
         told.append((step, flat(model)))
     return told
 

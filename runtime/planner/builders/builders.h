@@ -102,13 +102,22 @@ struct Bundle {
   std::vector<std::uint32_t> groups;
   /// By group: the group that carries its sums (Group::carries). Empty: see BundleContext.
   std::vector<std::uint32_t> carriers = {};
+  std::uint32_t route = 0;
 };
 
+/// A route, with how many owners the bundles of its plan have.
+struct LaidRoute {
+  PlanRoute route;
+  std::uint32_t num_owners = 1;
+};
+/// Of the request's routes: the tensor's.
+std::uint32_t route_of(const PlanRequest& request, std::uint32_t tensor);
+
 /// Sets the plan's pieces and groups. A tensor that may be cut and is larger than a bundle makes
-/// several bundles. Smaller tensors of one codec and priority share a bundle, in which each small
+/// several bundles. Smaller tensors of one codec, route and priority share a bundle, in which each small
 /// one has one owner. The size of bundles of programs with a `sync` is measured in the bytes that
 /// their collectives send. Bundles are in the order of their last tensors.
-Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
+Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::span<const LaidRoute> routes,
                                     Plan& plan);
 
 /// Returns the collectives of a `sync` whose codec knows them; none if there are no elements.
@@ -121,7 +130,7 @@ struct PieceShape {
 PieceShape shape_of(const PlanTensor& tensor, std::int64_t num_elems);
 
 /// Adds the groups that carry the sums of bundles whose codecs have a carrier of their own.
-Status add_carriers(const PlanRequest& request, Plan& plan, std::vector<Bundle>& bundles);
+Status add_carriers(const PlanRequest& request, Plan& plan, std::span<Bundle* const> bundles);
 
 /// The largest size of the group's message in bytes.
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group);

@@ -17,6 +17,11 @@ namespace cinch::testing {
 
 using rt::Site;
 
+const std::string& SyncOracle::plan_of(std::uint32_t piece) const {
+  const rt::PlanTensor& tensor = plan_.tensors[plan_.pieces[piece].tensor];
+  return tensor.plan.empty() ? plan_.name : tensor.plan;
+}
+
 bool SyncOracle::is_dense(std::uint32_t piece) const {
   return plan_.tensors[plan_.pieces[piece].tensor].codec == rt::kDense;
 }
@@ -34,9 +39,9 @@ SyncOracle::Coder SyncOracle::coder_of_sums(std::uint32_t piece) const {
 }
 
 float SyncOracle::share(std::uint32_t piece) const {
-  const bool adds = plan_.name == "allreduce" || plan_.name == "ring" || plan_.name == "tree";
+  const bool adds = plan_of(piece) == "allreduce" || plan_of(piece) == "ring" || plan_of(piece) == "tree";
   if (!adds || is_dense(piece) || carrier_of(piece) != rt::CarrierKind::Itself) return 1;
-  if (plan_.name == "allreduce" && !has_summed_payloads(piece)) return 1;
+  if (plan_of(piece) == "allreduce" && !has_summed_payloads(piece)) return 1;
   const auto is_narrow = [](const rt::FieldInfo& field) {
     return field.type.dtype == kF16 || (is_float(field.type.dtype) && field.type.dtype.bits == 8);
   };
@@ -138,7 +143,7 @@ SyncOracle::Values SyncOracle::finish(std::uint32_t piece, std::uint32_t rank, V
 SyncOracle::Values SyncOracle::gathered(std::uint32_t piece) {
   Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
   // A transport that adds begins with the first rank's values.
-  const bool is_added_on_the_way = plan_.name == "allreduce" && is_dense(piece);
+  const bool is_added_on_the_way = plan_of(piece) == "allreduce" && is_dense(piece);
   for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
     if (is_added_on_the_way && rank == 0) {
       sum = gradient(piece, 0);
@@ -150,7 +155,7 @@ SyncOracle::Values SyncOracle::gathered(std::uint32_t piece) {
 }
 
 bool SyncOracle::has_summed_payloads(std::uint32_t piece) const {
-  if (plan_.name != "allreduce" || is_dense(piece)) return false;
+  if (plan_of(piece) != "allreduce" || is_dense(piece)) return false;
   return rt::has_summable_wire(programs_[plan_.tensors[plan_.pieces[piece].tensor].codec]->info());
 }
 
@@ -260,20 +265,20 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
       programs_[plan_.tensors[plan_.pieces[piece].tensor].codec]->info().has_sync) {
     return synchronised(piece);
   }
-  if (plan_.name == "allgather" || plan_.name == "allreduce") {
+  if (plan_of(piece) == "allgather" || plan_of(piece) == "allreduce") {
     // Every rank finishes by itself; the first represents all.
     const Values sum = has_summed_payloads(piece) ? summed(piece) : gathered(piece);
     Values update = finish(piece, 0, sum);
     for (std::uint32_t rank = 1; rank < plan_.world(); ++rank) finish(piece, rank, sum);
     return update;
   }
-  if (plan_.name == "reduce_scatter") return finish(piece, owner, gathered(piece));
-  if (plan_.name == "tree") owner = 0;
-  Values sum = plan_.name == "ring"           ? along_the_ring(piece, owner)
-               : plan_.name == "hierarchical" ? between_machines(piece, owner)
-               : plan_.name == "tree"         ? partial_of_tree(piece, 0)
+  if (plan_of(piece) == "reduce_scatter") return finish(piece, owner, gathered(piece));
+  if (plan_of(piece) == "tree") owner = 0;
+  Values sum = plan_of(piece) == "ring"           ? along_the_ring(piece, owner)
+               : plan_of(piece) == "hierarchical" ? between_machines(piece, owner)
+               : plan_of(piece) == "tree"         ? partial_of_tree(piece, 0)
                                               : gathered(piece);
-  if (plan_.name == "tree") {
+  if (plan_of(piece) == "tree") {
     for (float& value : sum) value *= 1 / share(piece);
   }
   return again(piece, owner, finish(piece, owner, sum));
@@ -286,16 +291,15 @@ Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t st
   for (const rt::PlanTensor& tensor : plan_.tensors) {
     updates.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
   }
-  std::uint32_t num_owned = 0;
+  std::uint32_t num_owned = 0, bundle = 0;
   for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
-    // Bundles have a group for each owner, one after the other, except those of programs with a
-    // `sync`; the tests' server is rank 0.
-    const bool is_owned_in_turn = plan_.name != "ps";
-    const std::uint32_t owner = is_owned_in_turn ? num_owned % plan_.world() : 0;
-    const std::uint32_t codec = plan_.groups[group].codec;
+    // Bundles have a group for each owner, one after the other; the tests' server is rank 0.
     if (plan_.groups[group].carries != rt::kNoGroup) continue;
-    if (codec == rt::kDense || !programs_[codec]->info().has_sync) ++num_owned;
+    const bool is_next = num_owned > 0 && plan_.groups[group].bundle == bundle;
+    num_owned = is_next ? num_owned + 1 : 1;
+    bundle = plan_.groups[group].bundle;
     for (const std::uint32_t piece : plan_.groups[group].pieces) {
+      const std::uint32_t owner = plan_of(piece) == "ps" ? 0 : num_owned - 1;
       const Values update = piece_update(piece, owner);
       const rt::Piece& of = plan_.pieces[piece];
       std::ranges::copy(update, updates[of.tensor].begin() + of.first);

@@ -37,6 +37,7 @@ class SyncOracle {
 
   /// Who encodes and decodes: a piece's own program, or what carries its sums.
   enum class Coder : std::uint8_t { Own, OfSums };
+  const std::string& plan_of(std::uint32_t piece) const;
   bool is_dense(std::uint32_t piece) const;
   const rt::ProgramInfo& info_of(std::uint32_t piece) const;
   rt::CarrierKind carrier_of(std::uint32_t piece) const;

@@ -12,7 +12,7 @@ from ._group import Meeting
 from ._hook import Hook, LeftOver, run_hook
 from ._names import plain_names, without_compile
 from ._phases import agree_on_pause
-from ._recipes import chosen
+from ._recipes import Chosen, chosen
 
 
 class Compression:
@@ -149,7 +149,7 @@ def compress(
     hook.bind(
         [(plain(name), parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
-        check=lambda: _check_model(model, found.failure),
+        check=lambda: _check_model(model, found),
         optimizer=optimizer,
     )
     model._comm_hooks.clear()  # of what was left over
@@ -157,10 +157,11 @@ def compress(
     return Compression(hook)
 
 
-def _check_model(model: DistributedDataParallel, failure: Optional[Exception]) -> None:
-    """`failure`: of what came before."""
-    if failure is not None:
-        raise failure
+def _check_model(model: DistributedDataParallel, found: Chosen) -> None:
+    if found.failure is not None:
+        raise found.failure
+    if found.settings.get("delay") == 1 and getattr(model, "find_unused_parameters", False):
+        raise InvalidArgumentError("delay=1 with find_unused_parameters: DDP drops the late update of a parameter that no rank uses in a step; Delayed keeps it")
     if any(not isinstance(state, LeftOver) for _, state in model._comm_hooks):
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
     plain = plain_names(model.module)

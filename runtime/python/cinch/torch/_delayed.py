@@ -16,6 +16,7 @@ from ._momentum import taken_in
 from ._optimizer_steps import trial_step
 from ._settings import settings_of
 from ._told import Drift, warn_of_needless_delay, warn_of_start
+from ._tensors import are_finite
 from ._trained import trained_by
 
 
@@ -173,7 +174,8 @@ class Delayed:
     @torch.no_grad()
     def _move(self) -> None:
         """By the rank's own gradient, and by the global movement."""
-        if self.own_share > 0:
+        # A gradient that is not finite is left out by all ranks. This one would have weights that are not finite, and gradients of those.
+        if self.own_share > 0 and (not self.engine.settings.skips_non_finite or are_finite(parameter.grad for parameter in self._parameters)):
             for parameter in self._parameters:
                 if parameter.grad is not None and self.own_share != 1:
                     parameter.grad.mul_(self.own_share)

@@ -35,6 +35,7 @@ class _Fragment:
     Attributes:
         named, weights, momentum: the model's parameters, the global weights, and the outer momentum (empty without one).
         begun, at: when the last exchange did, of `time.perf_counter`, and behind which step.
+        tokens: that this rank has seen since then.
         told: what its engine reports of the last exchange.
     """
 
@@ -44,6 +45,7 @@ class _Fragment:
     momentum: List["torch.Tensor"]
     begun: float = 0.0
     at: int = 0
+    tokens: float = 0.0
     told: Dict[str, Any] = field(default_factory=dict)
 
 
@@ -90,8 +92,9 @@ class DiLoCo:
         backup: "cpu" keeps the global weights and the outer momentum in the host's memory.
         min_ranks: exchanges go on without ranks that are late or have ended, as long as so many come. None: all of them are waited for.
         grace: with `min_ranks`, the seconds for which ranks that come to an exchange wait for the others. None: the median of what was measured and four
-            deviations more. Who is left out waits for the next exchange, and joins it with the global weights. States of programs begin anew where
-            the ranks change.
+            deviations more. Who is left out waits for the next exchange, and joins it with the global weights; `step_number` is that of the others
+            then, so loops ask it. States of programs begin anew where the ranks change. `timeout` bounds how long ranks wait for one that does not go on
+            within an exchange; there is no plan "auto".
         weighted: means are weighted by the tokens that ranks have seen since the last exchange, which `count` is told.
         program: as of `compress`, but for "auto"; no exchange is exact unless `dense_steps` says how many are.
         **settings: as of `compress`, for exchanges: `schedule` is by their number. `skips_non_finite` is always on.
@@ -131,6 +134,8 @@ class DiLoCo:
         def turns() -> List[List[Named]]:
             _check(every, outer_lr, outer_momentum, delay, mix, backup)
             check_presence(min_ranks, grace, dist.get_world_size(self._group))
+            if min_ranks is not None and chosen.plan == "auto":
+                raise InvalidArgumentError('plan="auto" measures anew whenever ranks change: with min_ranks, name a plan')
             trained.check()
             return _turns(trained.named, fragments, every, delay)
 
@@ -153,7 +158,8 @@ class DiLoCo:
             self._fragments.append(_Fragment(exchange, turn, weights, momentum))
         warn_of_start([fragment.exchange.engine for fragment in self._fragments])
         self._under_way: Optional[_Fragment] = None
-        self._tokens, self._steps = 0.0, 0
+        self._steps = 0
+        self._usual_tokens = 0.0  # of a rank between two exchanges of a tensor; 0: not known yet
         self._room, self._applied = _Room(), 0.0
         self._members: Optional[Tuple[int, ...]] = tuple(range(dist.get_world_size(self._group)))  # None: their connection has ended
         self._round: Optional[Round] = None
@@ -197,7 +203,13 @@ class DiLoCo:
             raise InvalidArgumentError(f"tokens are {tokens!r}: a number from 0 on is taken")
         if not self._weighted:
             raise InvalidArgumentError("tokens are counted, and means are not weighted by them: weighted=True does")
-        self._tokens += tokens
+        for fragment in self._fragments:
+            fragment.tokens += tokens
+
+    @property
+    def step_number(self) -> int:
+        """Steps that have been taken: those of the ranks that this one has joined, where it was left out."""
+        return self._steps
 
     def _due(self, step: int) -> Optional[_Fragment]:
         """Whose exchange ends behind this step, counted from 1 on."""
@@ -217,13 +229,18 @@ class DiLoCo:
         wrong = next((name for (name, _), by in zip(fragment.named, moved) if not bool(torch.isfinite(by).all())), None)
         self._wrong = "" if wrong is None else f"the weights of {wrong} are not finite on this rank"
         if wrong is not None and self._presence is not None:
-            log.warning("step %d: the weights of %s are not finite on this rank, which takes no part in the mean", self._steps, wrong)
+            log.warning("step %d: the weights of %s are not finite on this rank, which takes no part in the mean and goes on with the global weights", self._steps, wrong)
+            self._begin_anew()
         if self._is_divided:
-            tokens, self._tokens = self._tokens if self._weighted else 1.0, 0.0
+            tokens = 1.0
+            if self._weighted:
+                if self._usual_tokens == 0:
+                    self._usual_tokens = self._mean_tokens(fragment)
+                tokens = fragment.tokens / self._usual_tokens  # near 1, so that programs get movements and not multiples of them
             is_left_out = is_new or (wrong is not None and self._presence is not None)
             tokens = 0.0 if is_left_out else tokens
             moved = [by.zero_() if is_left_out else by.mul_(tokens) for by in moved] + [torch.tensor([tokens], device=moved[0].device)]
-        fragment.begun, fragment.at = time.perf_counter(), self._steps
+        fragment.begun, fragment.at, fragment.tokens = time.perf_counter(), self._steps, 0.0
         self._under_way = fragment
         try:
             fragment.exchange.begin(moved)
@@ -232,10 +249,32 @@ class DiLoCo:
                 raise
             self._members = None  # `_apply` tells the others
 
+    def _begin_anew(self) -> None:
+        """With the global weights. What is not finite in the inner optimizer's state becomes zeros: it would make weights like itself."""
+        for each in self._fragments:
+            for weight, (_, tensor) in zip(each.weights, each.named):
+                tensor.copy_(weight)
+        self._trained.reshard()
+        for state in self._inner.state.values():
+            for value in state.values():
+                if isinstance(value, torch.Tensor) and value.is_floating_point():
+                    value.copy_(torch.nan_to_num(value, 0.0, 0.0, 0.0))
+
+    def _mean_tokens(self, fragment: _Fragment) -> float:
+        """Of all ranks, that they have seen since the last exchange of this fragment: ranks add up before the first one. Errors: SyncError."""
+        seen = torch.tensor([fragment.tokens])
+        with Synchronizer(fragment.exchange.engine.transport, [SyncTensor("tokens", (1,))], plan="allreduce", timeout=self._settings.timeout or 300.0) as sync:
+            sync.begin(0)
+            sync.ready(0, seen)
+            sync.finish()
+        return float(seen) or 1.0
+
     def _meet(self, presence: Presence, fragment: _Fragment) -> Optional[Tuple[_Fragment, bool]]:
         """Who is there, connected. Returns the fragment that they exchange, and whether this rank joins them; None: they could not be connected, and this exchange is
         left out. Errors: TimedOutError."""
-        self._round = of = presence.meet()
+        self._round = of = presence.meet(self._fragments.index(fragment))
+        if len(of.turns) > 1:
+            self._fail(f"step {self._steps}: ranks are at exchanges of different fragments: flush is called by all behind the same step")
         try:
             if of.party.ranks != self._members or of.party.rank not in of.current:
                 self._connect(of)
@@ -265,8 +304,8 @@ class DiLoCo:
         joins = of.party.rank not in of.current
         kept = [tensor for each in self._fragments for tensor in [*each.weights, *each.momentum]]
         high, low = divmod(self._steps, 1 << 20)  # each has room in float32
-        place = torch.tensor([float(high), float(low), float(self._fragments.index(fragment))])
-        sent = [(tensor.cpu() if gives else torch.zeros_like(tensor, device="cpu")).clone() for tensor in kept] + [place if gives else torch.zeros(3)]
+        place = torch.tensor([float(high), float(low), float(self._fragments.index(fragment)), self._usual_tokens])
+        sent = [(tensor.cpu() if gives else torch.zeros_like(tensor, device="cpu")).clone() for tensor in kept] + [place if gives else torch.zeros(4)]
         tensors = [SyncTensor(f"shared{number}", (tensor.numel(),)) for number, tensor in enumerate(sent)]
         with Synchronizer(fragment.exchange.engine.transport, tensors, plan="allreduce", timeout=self._settings.timeout or 300.0) as sync:
             sync.begin(0, is_sum=True)
@@ -276,7 +315,8 @@ class DiLoCo:
         for tensor, given in zip(kept, sent):
             tensor.copy_(given)
         if joins:
-            high, low, turn = map(int, sent[-1])
+            high, low, turn = map(int, sent[-1][:3])
+            self._usual_tokens = float(sent[-1][3])
             self._steps, fragment = (high << 20) + low, self._fragments[turn]
             for each in self._fragments:
                 for weight, (_, tensor) in zip(each.weights, each.named):
@@ -316,7 +356,8 @@ class DiLoCo:
         if self._is_divided:
             *means, tokens = means
             if float(tokens) <= 0:
-                self._fail(f"step {self._steps}: no rank has seen tokens since the last exchange; count says how many")
+                why = "no rank has seen tokens since the last exchange; count says how many" if self._weighted else "the weights of no rank are finite"
+                self._fail(f"step {self._steps}: {why}")
             means = [mean.div_(tokens) for mean in means]
         for place, (mean, weight, (_, tensor)) in enumerate(zip(means, fragment.weights, fragment.named)):
             by = mean.to(weight.device)
@@ -407,7 +448,8 @@ class DiLoCo:
             for kind, name, tensor in _states(fragment):
                 saved[f"{prefix}{kind}.{name}"] = tensor.detach().clone()
         under_way = -1 if self._under_way is None else self._fragments.index(self._under_way)
-        saved[f"{self._prefix}place"] = torch.tensor([self._steps, under_way, self._tokens, *(fragment.at for fragment in self._fragments)], dtype=torch.float64)
+        of_fragments = [number for fragment in self._fragments for number in (fragment.at, fragment.tokens)]
+        saved[f"{self._prefix}place"] = torch.tensor([self._steps, under_way, self._usual_tokens, *of_fragments], dtype=torch.float64)
         saved[f"{self._prefix}about"] = padded(self._about)
         return saved
 
@@ -428,9 +470,9 @@ class DiLoCo:
             with torch.no_grad():
                 for kind, name, tensor in _states(fragment):
                     copy_saved(tensor, saved, f"{prefix}{kind}.{name}")
-        steps, under_way, self._tokens, *ats = saved[f"{self._prefix}place"].tolist()
-        for fragment, at in zip(self._fragments, ats):
-            fragment.at = int(at)
+        steps, under_way, self._usual_tokens, *of_fragments = saved[f"{self._prefix}place"].tolist()
+        for fragment, at, tokens in zip(self._fragments, of_fragments[::2], of_fragments[1::2]):
+            fragment.at, fragment.tokens = int(at), tokens
         self._steps, self._under_way = int(steps), None if under_way < 0 else self._fragments[int(under_way)]
         return "\n".join(note for note in notes if note)
 

@@ -66,7 +66,8 @@ class Engine:
             self.direction.open(self.compressed.tensors, self.transport.rank, self.device, has_exact_steps=self.phases.has_dense_steps)
         self._updates: Dict[int, "torch.Tensor"] = {}
         self.failure: Optional[SyncError] = None
-        self._is_under_way, self._carries, self._scale = False, False, 1.0
+        self._is_under_way, self._carries = False, False
+        self.scale = 1.0  # of the losses of the step that began last
         self._last = self.compressed if self._dense is None or not self.is_dense_step else self._dense
         self.times = told.StepTimes()
         self._bytes = {name: t.numel() * t.element_size() for name, t in named}
@@ -201,7 +202,7 @@ class Engine:
             except Exception:
                 self.close()  # the others need not wait
                 raise
-            self._scale = scale
+            self.scale = scale
             self._carries = self.handover is not None and self.was_dense and not self.is_dense_step
             if self.handover is not None and self._carries and self._has_states:
                 self._reset_states(self.handover.places)
@@ -245,7 +246,7 @@ class Engine:
 
     def _give(self, tensor: int, gradient: "torch.Tensor", update: Optional["torch.Tensor"], is_used: bool) -> None:
         if self._carries and self.handover is not None:
-            is_used = self.handover.add(tensor, gradient, self._scale) or is_used
+            is_used = self.handover.add(tensor, gradient, self.scale) or is_used
         if self.direction is not None and (self.is_dense_step or self.compressed.tensors[tensor].program is None):
             self._updates[tensor] = gradient if update is None else update
         if self._stream is not None:
@@ -265,7 +266,7 @@ class Engine:
         """No gradient of the step is to come: clipped ones, which wait for all, are sent. `finish` calls it where nobody has."""
         if self._clip is not None:
             with self._failing():
-                for given in self._clip.clipped(self._scale):
+                for given in self._clip.clipped(self.scale):
                     self._give(*given)
 
     def finish(self) -> bool:
@@ -296,7 +297,7 @@ class Engine:
         if self.direction is None or is_skipped:
             return
         for place, update in updates.items():
-            self.direction.apply(self.step, place, update, self._scale)
+            self.direction.apply(self.step, place, update, self.scale)
 
     def _failing(self) -> "_Failing":
         return _Failing(self)

@@ -198,7 +198,7 @@ class Hook:
         """The last step's means take the place of the gradients, which go on their way; in the first step zeros do. Returns whether the last
         step was skipped."""
         means = later.take()
-        was_skipped = later.was_skipped
+        was_skipped, scale = later.was_skipped, later.engine.scale
         kept = None if means is None else [mean.clone() for mean in means]
         later.begin([gradients.get(place) if self._used is None or place in self._used else None for place in range(len(self._parameters))])
         for place, gradient in gradients.items():
@@ -206,6 +206,8 @@ class Hook:
                 gradient.zero_()
             else:
                 gradient.copy_(kept[place])
+                if later.engine.scale != scale:
+                    gradient.mul_(later.engine.scale / scale)  # the loss scale of this step, by which they are divided
         return was_skipped
 
     def _open_from_buckets(self) -> None:

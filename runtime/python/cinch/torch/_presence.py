@@ -20,11 +20,13 @@ class Round(NamedTuple):
     number: of the meeting, from 0 on.
     party: who exchanges.
     current: ranks of the group with the global weights; the others of the party get them first.
+    turns: what those with the global weights have come to exchange: one thing, unless they are out of step.
     """
 
     number: int
     party: Party
     current: Tuple[int, ...]
+    turns: Tuple[int, ...] = (0,)
 
 
 class Presence:
@@ -50,30 +52,32 @@ class Presence:
         middle = median(self._waits)
         return max(_LEAST_GRACE, middle + _DEVIATIONS * median(abs(wait - middle) for wait in self._waits))
 
-    def meet(self) -> Round:
-        """Waits until the next round has its members, this rank among them; a rank that is late waits for the round behind it. Errors: TimedOutError (fewer than `min_ranks`
+    def meet(self, turn: int = 0) -> Round:
+        """`turn`: what this rank has come to exchange. Waits until the next round has its members, this rank among them; a rank that is late waits for the round behind it. Errors: TimedOutError (fewer than `min_ranks`
         have come)."""
         while True:
             number, self.next = self.next, self.next + 1
-            members = self._members(number)
-            self._expected = [rank for rank, _ in members]
+            members = self._members(number, turn)
+            self._expected = list(members)
             if self._rank in self._expected:
-                current = tuple(rank for rank, is_current in members if is_current)
+                current = tuple(rank for rank, of in members.items() if of >= 0)
                 self.is_current = True
-                return Round(number, Party(tuple(self._expected), self._rank, f"{self._name}/round{number}"), current)
+                party = Party(tuple(self._expected), self._rank, f"{self._name}/round{number}")
+                return Round(number, party, current, tuple(sorted({members[rank] for rank in current})))
             self.is_current = False
 
-    def _members(self, number: int) -> List[Tuple[int, bool]]:
+    def _members(self, number: int, turn: int) -> Dict[int, int]:
+        """Ranks, with their turns; -1: without the global weights."""
         store, begun = self._store, time.monotonic()
-        store.set(f"{number}/{self._rank}", "1" if self.is_current else "0")
-        came: Dict[int, bool] = {}
+        store.set(f"{number}/{self._rank}", str(turn) if self.is_current else "-1")
+        came: Dict[int, int] = {}
         while not store.check([f"{number}/members"]):
             waited = time.monotonic() - begun
             for rank in range(self._world):
                 if rank not in came and store.check([f"{number}/{rank}"]):
-                    came[rank] = store.get(f"{number}/{rank}") == b"1"
+                    came[rank] = int(store.get(f"{number}/{rank}"))
             have_all = all(rank in came for rank in self._expected)
-            if len(came) >= self._min_ranks and any(came.values()) and (have_all or waited >= self.grace):
+            if len(came) >= self._min_ranks and max(came.values()) >= 0 and (have_all or waited >= self.grace):
                 if have_all:
                     self._waits = [*self._waits, waited][-_KEPT_ROUNDS:]
                 store.compare_set(f"{number}/members", "", json.dumps(sorted(came.items())))
@@ -82,7 +86,7 @@ class Presence:
                 raise TimedOutError(f"{len(came)} of at least {self._min_ranks} ranks have come to exchange {number} within {self._timeout:g} s: {', '.join(map(str, sorted(came)))}")
             time.sleep(_PAUSE)
         self._forget(number - _KEPT_ROUNDS)
-        return [(rank, is_current) for rank, is_current in json.loads(store.get(f"{number}/members"))]
+        return dict(json.loads(store.get(f"{number}/members")))
 
     def agree(self, of: Round, is_well: bool) -> bool:
         """Has the exchange ended well on all of the party? The same answer on all of them: a rank may have its result when another fails."""

@@ -1,5 +1,5 @@
 """Tensors of PyTorch as the C API takes them."""
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Iterable, Optional, Tuple
 
 import torch
 
@@ -20,6 +20,12 @@ def check_gradient(name: str, tensor: "torch.Tensor") -> None:
         raise InvalidArgumentError(f"{name}: gradients of layout {tensor.layout} are not taken, dense ones are")
     if tensor.dtype not in _DTYPES:
         raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are: convert the parameter, or freeze it (requires_grad=False)")
+
+
+def are_finite(tensors: Iterable[Optional["torch.Tensor"]]) -> bool:
+    """All elements of all that are there. Waits for a GPU once."""
+    told = [torch.isfinite(tensor).all() for tensor in tensors if tensor is not None]
+    return not told or bool(torch.stack(told).all())
 
 
 def memory_order(tensor: "torch.Tensor") -> Tuple[int, ...]:
