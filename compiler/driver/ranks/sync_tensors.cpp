@@ -9,6 +9,7 @@
 #include "compiler/driver/target.h"
 #include "runtime/call/parameters.h"
 #include "runtime/planner/policy.h"
+#include "runtime/planner/ready_profile.h"
 #include "runtime/sync/states/checkpoint.h"
 
 namespace cinch::driver {
@@ -95,22 +96,25 @@ RankTensors read_folder(const SyncCommandOptions& options, const std::string& fo
   return tensors;
 }
 
+rt::ReadyProfile read_profile(const std::string& path) {
+  return value_or_throw(rt::parse_profile(path, read_text_file(path)));
+}
+
 // Without an input: different numbers on every rank.
 RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
   constexpr std::size_t kShift = 104729;  // a prime
   RankTensors tensors;
   tensors.is_folder = true;
-  for (const ReadyTensor& tensor : read_profile(profile)) {
+  for (const rt::ReadyTensor& tensor : read_profile(profile).tensors) {
     std::vector<float> values = bench::made_up_gradient(tensor.num_elems);
     if (!values.empty()) {
       std::ranges::rotate(
           values, values.begin() + static_cast<std::ptrdiff_t>(rank * kShift % values.size()));
     }
     rt::NpyArray& array = tensors.arrays.emplace_back();
-    // A profile has no shapes: tensors that are not small become matrices, as nearly square as
-    // possible.
-    array.shape = {tensor.num_elems};
-    if (tensor.num_elems >= rt::kSmallElements) {
+    // Without a shape, tensors that are not small become matrices, as nearly square as possible.
+    array.shape = tensor.shape.empty() ? std::vector{tensor.num_elems} : tensor.shape;
+    if (tensor.shape.empty() && tensor.num_elems >= rt::kSmallElements) {
       auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(tensor.num_elems)));
       while (tensor.num_elems % rows != 0) --rows;
       array.shape = {rows, tensor.num_elems / rows};
@@ -130,7 +134,7 @@ std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTens
   std::vector<double> ready;
   std::map<std::string_view, std::size_t> left;
   for (std::size_t i = 0; i < tensors.names.size(); ++i) left.emplace(tensors.names[i], i);
-  for (const ReadyTensor& of : read_profile(options.profile)) {
+  for (const rt::ReadyTensor& of : read_profile(options.profile).tensors) {
     const auto found = left.find(of.name);
     if (found == left.end()) {
       throw CommandError(ExitCode::AtFault, "{}: the input has no tensor {}", options.profile,

@@ -14,6 +14,7 @@ from ._diloco import DiLoCo
 from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
 from ._hook import Hook, run_hook
 from ._momentum import take_momentum
+from ._profile import ProfileRecorder, record_profile
 from ._recipes import RECIPES, Recipe, recipe
 from ._replicas import ReplicaAverage, compress_replicas
 
@@ -23,6 +24,7 @@ __all__ = [
     "Delayed",
     "DiLoCo",
     "Hook",
+    "ProfileRecorder",
     "RECIPES",
     "Recipe",
     "ReduceScatter",
@@ -33,6 +35,7 @@ __all__ = [
     "compress_fsdp",
     "compress_replicas",
     "recipe",
+    "record_profile",
     "run_hook",
     "take_momentum",
 ]
