@@ -10,6 +10,7 @@
 
 #include "runtime/core/json.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/planner.h"
 
 namespace cinch::rt {
 namespace {
@@ -63,13 +64,27 @@ void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
     return;
   }
   if (key == "priority") return read_priority(value, rule);
+  if (key == "plan") {
+    value.get_to(rule.plan);
+    const auto names = plan_names();
+    if (std::ranges::find(names, rule.plan) != names.end()) return;
+    throw std::invalid_argument(
+        fmt::format("there is no plan {} for some tensors; there are {}", value.dump(), fmt::join(names, ", ")));
+  }
+  if (key == "piece_bytes") {
+    std::int64_t bytes = 0;
+    read_limit(bytes);
+    if (bytes < 4) throw std::invalid_argument("a piece has 4 bytes or more");
+    rule.piece_bytes = static_cast<std::uint64_t>(bytes);
+    return;
+  }
   if (key == "min_elements") return read_limit(rule.min_elements);
   if (key == "max_elements") return read_limit(rule.max_elements);
   if (key == "min_dims") return read_limit(rule.min_dims);
   if (key == "max_dims") return read_limit(rule.max_dims);
   throw std::invalid_argument(
-      "unknown; there are name, use, set, priority, min_elements, max_elements, min_dims, "
-      "max_dims");
+      "unknown; there are name, use, set, priority, plan, piece_bytes, min_elements, "
+      "max_elements, min_dims, max_dims");
 }
 
 Result<PolicyRule> read_rule(const json& from, std::size_t number) {
@@ -89,6 +104,9 @@ Result<PolicyRule> read_rule(const json& from, std::size_t number) {
   }
   if (rule.use != TensorUse::Compress && !rule.values.empty()) {
     return wrong("set: there is no program");
+  }
+  if (rule.use == TensorUse::Off && (!rule.plan.empty() || rule.piece_bytes > 0)) {
+    return wrong("plan: the tensors are not sent");
   }
   return rule;
 }
@@ -130,25 +148,42 @@ Result<Policy> parse_policy(std::string_view text) {
   return policy;
 }
 
+namespace {
+
+// The place of `wanted` in a list that has each once.
+template <typename T>
+std::uint32_t place_in(std::vector<T>& list, const T& wanted) {
+  const auto found = std::ranges::find(list, wanted);
+  const auto place = static_cast<std::uint32_t>(found - list.begin());
+  if (found == list.end()) list.push_back(wanted);
+  return place;
+}
+
+}  // namespace
+
+bool has_routes(const Policy& policy) {
+  return std::ranges::any_of(policy.rules, [](const PolicyRule& rule) {
+    return !rule.plan.empty() || rule.piece_bytes > 0;
+  });
+}
+
 PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors) {
   PolicyResult result;
   for (std::uint32_t t = 0; t < tensors.size(); ++t) {
     const auto rule = std::ranges::find_if(
         policy.rules, [&](const PolicyRule& each) { return fits(each, tensors[t]); });
     if (rule == policy.rules.end()) {
-      result.sent.push_back({t, kDense, 0});
+      result.sent.push_back({t, kDense, 0, place_in(result.routes, PolicyRoute{})});
     } else if (rule->use == TensorUse::Off) {
       result.off.push_back(t);
     } else {
       const bool is_exact = rule->use == TensorUse::Exact;
-      std::uint32_t codec = kDense;
-      if (!is_exact) {
-        const PolicyCodec wanted{rule->program, rule->values};
-        const auto found = std::ranges::find(result.codecs, wanted);
-        codec = static_cast<std::uint32_t>(found - result.codecs.begin());
-        if (found == result.codecs.end()) result.codecs.push_back(wanted);
-      }
-      result.sent.push_back({t, codec, rule->priority});
+      const std::uint32_t codec =
+          is_exact ? kDense
+                   : place_in(result.codecs, PolicyCodec{rule->program, rule->values});
+      const std::uint32_t route =
+          place_in(result.routes, PolicyRoute{rule->plan, rule->piece_bytes});
+      result.sent.push_back({t, codec, rule->priority, route});
     }
   }
   std::ranges::stable_sort(result.sent, std::greater<>(), &PolicyResult::Sent::priority);

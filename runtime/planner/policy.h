@@ -4,6 +4,7 @@
 //     {"name": "*.bias", "use": "exact"},
 //     {"min_elements": 65536, "min_dims": 2, "use": "dgc", "set": {"ratio": 0.001}},
 //     {"name": "frozen.*", "use": "off"},
+//     {"name": "*.weight", "plan": "two_shot", "piece_bytes": 1048576},
 //     {"priority": 1}]}
 #pragma once
 #include <cstdint>
@@ -34,6 +35,9 @@ struct PolicyRule {
   // Values of its constants and parameters, as bindings have them: "0.001", "gamma".
   std::map<std::string, std::string> values;
   std::int32_t priority = 0;  // higher ones are sent first
+  /// How tensors are exchanged. Empty and 0: as the caller says.
+  std::string plan;
+  std::uint64_t piece_bytes = 0;
 };
 
 struct Policy {
@@ -63,17 +67,29 @@ struct PolicyCodec {
   friend bool operator==(const PolicyCodec&, const PolicyCodec&) = default;
 };
 
+/// As PlanRoute; empty and 0: as the caller says.
+struct PolicyRoute {
+  std::string plan;
+  std::uint64_t piece_bytes = 0;
+  friend bool operator==(const PolicyRoute&, const PolicyRoute&) = default;
+};
+
 struct PolicyResult {
   std::vector<PolicyCodec> codecs;  // each once
+  std::vector<PolicyRoute> routes;  // each once
   /// The tensors to send, by falling priority, else in the given order.
   struct Sent {
     std::uint32_t tensor = 0;  // index in the given tensors
     std::uint32_t codec = 0;   // or kDense
     std::int32_t priority = 0;
+    std::uint32_t route = 0;
   };
   std::vector<Sent> sent;
   std::vector<std::uint32_t> off;  // indices in the given tensors
 };
+
+/// Does some rule say how tensors are exchanged?
+bool has_routes(const Policy& policy);
 
 PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors);
 

@@ -19,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const PolicyResult::Sent& sent : result.sent) {
     ++uses.at(sent.tensor);
     if (sent.codec != kDense && sent.codec >= result.codecs.size()) std::abort();
+    if (sent.route >= result.routes.size()) std::abort();
   }
   for (const int uses_of_one : uses) {
     if (uses_of_one != 1) std::abort();

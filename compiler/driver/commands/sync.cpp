@@ -41,6 +41,12 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
                                                      : rt::LengthPolicy::Auto;
   request.servers = options.servers;
   request.ranks_per_machine = options.ranks_per_machine;
+  for (const rt::PolicyRoute& route : subject.routes) {
+    request.routes.push_back({route.plan.empty() ? request.plan : route.plan,
+                              route.piece_bytes > 0 ? route.piece_bytes : request.piece_bytes,
+                              request.lengths, request.option});
+  }
+  request.route_of = subject.route_of;
   return request;
 }
 
@@ -210,7 +216,12 @@ class SyncCommand {
     check_state_names(options_, world);
     check_ranks_of_plan(options_, world);
     subject_ = assign_programs(options_, tensors);
-    const bool needs_carriers = options_.plan == "auto" || rt::encodes_sums(options_.plan);
+    check_routes();
+    const auto encodes_sums = [](const rt::PolicyRoute& route) {
+      return !route.plan.empty() && rt::encodes_sums(route.plan);
+    };
+    const bool needs_carriers = options_.plan == "auto" || rt::encodes_sums(options_.plan) ||
+                                std::ranges::any_of(subject_.routes, encodes_sums);
     if (needs_carriers) add_carriers(options_, subject_);
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
@@ -224,6 +235,16 @@ class SyncCommand {
     saved_ = read_saved_states(options_);
     if (writes && !options_.save_plan.empty())
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
+  }
+
+  // Plans of rules stand beside that of the command.
+  void check_routes() const {
+    if (subject_.routes.empty()) return;
+    if (options_.plan == "auto" || options_.plan == "reduce_scatter") {
+      throw CommandError(ExitCode::AtFault,
+                         "{}: rules have plans of their own, and --plan {} is one for all tensors",
+                         options_.policy, options_.plan);
+    }
   }
 
   // The options without a plan.

@@ -237,7 +237,9 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
     subject.tensors.push_back(
         {tensors.names[sent.tensor], shape.rows, shape.cols, codec, sent.priority});
     subject.sent.push_back(sent.tensor);
+    if (rt::has_routes(policy)) subject.route_of.push_back(sent.route);
   }
+  if (rt::has_routes(policy)) subject.routes = result.routes;
   return subject;
 }
 

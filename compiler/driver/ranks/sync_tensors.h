@@ -7,6 +7,7 @@
 #include "runtime/call/list_call.h"
 #include "runtime/payload/npy.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/policy.h"
 #include "runtime/session/loaded_program.h"
 
 namespace cinch::driver {
@@ -47,6 +48,9 @@ struct SyncSubject {
   std::vector<rt::PlanTensor> tensors;
   std::vector<std::uint32_t> sent;  // by tensor of the plan: index in the rank's tensors
   std::vector<std::uint32_t> off;   // the rank's tensors that are not synchronised
+  // How tensors of the plan are exchanged, where rules say so.
+  std::vector<rt::PolicyRoute> routes;
+  std::vector<std::uint32_t> route_of;
 };
 
 // Assigns programs by --policy. Without a policy, tensors of a folder get the default policy, and a

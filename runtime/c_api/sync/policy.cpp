@@ -77,6 +77,9 @@ CallStatus apply(const char* rules, const cinch_policy_tensor* tensors, std::siz
   }
   const auto parsed =
       TRY(rules == nullptr ? rt::Result<rt::Policy>(rt::usual_policy()) : rt::parse_policy(rules));
+  if (rt::has_routes(parsed)) {
+    return invalid("rules with plan or piece_bytes are for `cinch sync`: a session has one plan");
+  }
   *policy = policy_of(rt::apply_policy(parsed, named), num_tensors).release();
   return rt::Ok{};
 }

@@ -57,6 +57,24 @@ TEST(Policy, TheFirstRuleThatFitsDecides) {
   EXPECT_EQ(result.codecs[result.sent[0].codec], PolicyCodec{});
 }
 
+TEST(Policy, RulesSayHowTensorsAreExchanged) {
+  const Policy policy = parsed(R"({"rules": [
+    {"name": "conv*", "plan": "two_shot", "piece_bytes": 65536},
+    {"name": "fc.*", "use": "exact", "plan": "ring"}]})");
+  EXPECT_TRUE(has_routes(policy));
+  EXPECT_FALSE(has_routes(usual_policy()));
+  const PolicyResult result = apply_policy(policy, tensors());
+  ASSERT_EQ(result.routes.size(), 3u);
+  std::vector<std::string> plans;
+  for (const auto& sent : result.sent) plans.push_back(result.routes[sent.route].plan);
+  EXPECT_EQ(plans, (std::vector<std::string>{"two_shot", "two_shot", "ring", "ring", ""}));
+  EXPECT_EQ(result.routes[0].piece_bytes, 65536u);
+  for (const char* wrong : {R"({"plan": "reduce_scatter"})", R"({"plan": 3})",
+                            R"({"piece_bytes": 0})", R"({"use": "off", "plan": "ring"})"}) {
+    EXPECT_FALSE(parse_policy(std::string(R"({"rules": [)") + wrong + "]}")) << wrong;
+  }
+}
+
 TEST(Policy, EqualProgramsAreOneCodec) {
   const Policy policy = parsed(R"({"rules": [
     {"name": "fc*", "use": "topk", "set": {"ratio": 0.1}},
