@@ -159,6 +159,9 @@ typedef struct cinch_policy_choice {
   size_t struct_size;
   int32_t program; /* index in the policy's programs, CINCH_EXACT, or CINCH_OFF: not sent at all */
   int32_t priority;
+  /* How the tensor is exchanged, as in cinch_sync_tensor. The text lives as long as the policy. */
+  const char* plan; /* NULL: no rule says so */
+  uint64_t piece_bytes;
 } cinch_policy_choice;
 
 /* A program as rules name it, in the form that cinch_compile_options takes. */
@@ -196,6 +199,10 @@ typedef struct cinch_sync_tensor {
    * begins where the part of the rank before ends; the last entry is the number of elements.
    * NULL: equal parts. */
   const int64_t* part_ends;
+  /* How the tensor is exchanged, if not as the options say; not beside "auto" or "reduce_scatter",
+   * which are plans for all tensors. Tensors of different plans or pieces share no message. */
+  const char* plan;     /* NULL: that of the options */
+  uint64_t piece_bytes; /* 0: those of the options */
 } cinch_sync_tensor;
 
 typedef enum cinch_lengths CINCH_OF_INT {

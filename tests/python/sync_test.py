@@ -2,6 +2,7 @@
 import logging
 import threading
 import unittest
+from dataclasses import replace
 
 import numpy as np
 from support import TestCase, normal
@@ -76,6 +77,41 @@ class Synchronizing(TestCase):
             self.assertGreater(transport.sent_bytes, 0)
 
         on_ranks(2, body)
+
+    def test_tensors_have_plans_of_their_own(self):
+        """Each has the bits that it has where its plan is that of all tensors, over several steps of programs with states."""
+        programs = {"a": cinch.compile("error_feedback(onebit)"), "b": cinch.compile("topk", ratio=0.1), "c": None, "d": cinch.compile("qsgd")}
+        shapes = {"a": (90, 70), "b": (8000,), "c": (33, 9), "d": (70, 60)}
+        own = {"a": ("allgather", 0), "b": ("two_shot", 8192), "c": ("ring", 0), "d": (None, 4096)}
+
+        def trained(rank, transport, tensors, **settings):
+            told = []
+            with cinch.Synchronizer(transport, tensors, threads=1, **settings) as sync:
+                for step in range(3):
+                    arrays = [normal(*tensor.shape, seed=100 * step + 10 * rank + i) for i, tensor in enumerate(tensors)]
+                    arrays = [np.asarray(array, np.float32).reshape(tensor.shape) for array, tensor in zip(arrays, tensors)]
+                    sync.step(step, arrays)
+                    told.append(arrays)
+            return told
+
+        def body(rank, transport):
+            tensors = [cinch.SyncTensor(name, shapes[name], programs[name]) for name in shapes]
+            mixed = trained(rank, transport, [replace(each, plan=own[each.name][0], piece_bytes=own[each.name][1]) for each in tensors], plan="hierarchical")
+            for place, tensor in enumerate(tensors):
+                plan, piece_bytes = own[tensor.name]
+                alone = trained(rank, transport, tensors, plan=plan or "hierarchical", piece_bytes=piece_bytes)
+                for step in range(3):
+                    self.assertSameBits(mixed[step][place], alone[step][place])
+
+        on_ranks(3, body)
+
+    def test_plans_of_tensors_that_cannot_be(self):
+        def body(rank, transport):
+            for plan, wanted in (("auto", "one for all"), ("reduce_scatter", "one for all"), ("two_shot", "there is no plan rung")):
+                tensors = [cinch.SyncTensor("a", (8,), plan="ring" if plan != "two_shot" else "rung"), cinch.SyncTensor("b", (8,))]
+                self.fails(cinch.InvalidArgumentError, wanted, cinch.Synchronizer, transport, tensors, plan=plan)
+
+        on_ranks(1, body)
 
     def test_auto_takes_a_program_that_one_rank_cannot_run(self):
         program = cinch.compile("second", text="compressor second { sync(g: [f32; n]) { allreduce(g, sum) + allgather(g)[1] } }")

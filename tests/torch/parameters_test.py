@@ -1,7 +1,7 @@
 """Parameters of other types and layouts, and those that take no gradient."""
 import pytest
 import torch
-from support import assert_same, data_of, flat, gradients_of, small_model, train, wrapped
+from support import assert_same, data_of, flat, gradients_of, loss_of, small_model, train, wrapped
 
 import cinch
 import cinch.torch
@@ -107,3 +107,31 @@ def channels_last(rank, world):
 def test_channels_last(ranks):
     for a, b in zip(*ranks.run(2, channels_last)):
         assert_same(a, b)
+
+
+def of_plans(rank, world, settings):
+    """Updates of three steps."""
+    model = small_model()
+    ddp = wrapped(model)
+    compression = cinch.torch.compress(ddp, "error_feedback(onebit)", **settings)
+    told = []
+    for step in range(3):
+        model.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        told.append(gradients_of(model))
+    return told, compression.engine.compressed.plan.split(",")[0]
+
+
+def test_rules_give_parameters_plans_of_their_own(ranks):
+    rules = [{"name": "0.weight", "plan": "allgather"}, {"use": "exact", "plan": "ring"}]
+    mixed = ranks.run(2, of_plans, {"rules": rules, "plan": "two_shot"})
+    alone = ranks.run(2, of_plans, {"plan": "allgather"})
+    for (own, plan), (whole, _) in zip(mixed, alone):
+        assert plan == "plan routes"
+        for a, b in zip(own, whole):
+            assert_same(a[0], b[0])
+
+
+def test_rules_with_plans_beside_auto_are_refused(ranks):
+    for failed in ranks.fail(2, of_plans, {"rules": [{"plan": "ring"}], "plan": "auto"}):
+        assert "auto is one for all" in failed.text

@@ -1,4 +1,5 @@
 // Policies of the C API.
+#include <deque>
 #include <random>
 #include <thread>
 
@@ -16,6 +17,7 @@ struct cinch_policy {
     std::vector<const char*> bindings;  // the texts
   };
   std::vector<Program> programs;
+  std::deque<std::string> plans;             // texts of choices
   std::vector<cinch_policy_choice> choices;  // by tensor
 };
 // NOLINTEND(readability-identifier-naming)
@@ -53,12 +55,17 @@ std::unique_ptr<cinch_policy> policy_of(const rt::PolicyResult& result, std::siz
   for (cinch_policy::Program& program : made->programs) {
     for (const std::string& text : program.texts) program.bindings.push_back(text.c_str());
   }
-  made->choices.assign(num_tensors, {sizeof(cinch_policy_choice), CINCH_OFF, 0});
+  made->choices.assign(num_tensors,
+                       {sizeof(cinch_policy_choice), CINCH_OFF, 0, nullptr, std::uint64_t{0}});
+  for (const rt::PolicyRoute& route : result.routes) made->plans.push_back(route.plan);
   for (const rt::PolicyResult::Sent& sent : result.sent) {
     const bool is_exact = sent.codec == rt::kDense;
     made->choices[sent.tensor].program =
         is_exact ? CINCH_EXACT : static_cast<std::int32_t>(sent.codec);
     made->choices[sent.tensor].priority = sent.priority;
+    const std::string& plan = made->plans[sent.route];
+    if (!plan.empty()) made->choices[sent.tensor].plan = plan.c_str();
+    made->choices[sent.tensor].piece_bytes = result.routes[sent.route].piece_bytes;
   }
   return made;
 }
@@ -77,9 +84,6 @@ CallStatus apply(const char* rules, const cinch_policy_tensor* tensors, std::siz
   }
   const auto parsed =
       TRY(rules == nullptr ? rt::Result<rt::Policy>(rt::usual_policy()) : rt::parse_policy(rules));
-  if (rt::has_routes(parsed)) {
-    return invalid("rules with plan or piece_bytes are for `cinch sync`: a session has one plan");
-  }
   *policy = policy_of(rt::apply_policy(parsed, named), num_tensors).release();
   return rt::Ok{};
 }

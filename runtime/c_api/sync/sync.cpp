@@ -1,4 +1,5 @@
 // Synchronising, of the C API.
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <set>
@@ -63,6 +64,33 @@ CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* te
   return sorted;
 }
 
+// The routes of tensors that have plans or pieces of their own. `sorted`: the order of the request's
+// tensors.
+CallStatus add_routes(const cinch_sync_tensor* tensors, const std::vector<std::size_t>& sorted,
+                      rt::PlanRequest& request) {
+  std::vector<std::pair<std::string, std::uint64_t>> known;
+  bool has_own = false;
+  for (const std::size_t i : sorted) {
+    const auto given =
+        TRY(read_struct(entry(tensors, i), offsetof(cinch_sync_tensor, part_ends), "tensor"));
+    has_own = has_own || given.plan != nullptr || given.piece_bytes > 0;
+    const std::pair wanted(given.plan == nullptr ? request.plan : std::string(given.plan),
+                           given.piece_bytes > 0 ? given.piece_bytes : request.piece_bytes);
+    const auto found = std::ranges::find(known, wanted);
+    request.route_of.push_back(static_cast<std::uint32_t>(found - known.begin()));
+    if (found != known.end()) continue;
+    known.push_back(wanted);
+    request.routes.push_back({wanted.first, wanted.second, request.lengths, request.option});
+  }
+  if (!has_own) {
+    request.routes.clear();
+    request.route_of.clear();
+  } else if (request.plan == "auto" || request.plan == "reduce_scatter") {
+    return invalid("tensors have plans of their own, and " + request.plan + " is one for all");
+  }
+  return rt::Ok{};
+}
+
 CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std::uint32_t world,
                                          const RankPrograms& programs) {
   rt::PlanRequest request;
@@ -94,7 +122,10 @@ struct OpenArguments {
 // Adds what carries the sums of the programs that tensors have, if the plan encodes sums again.
 CallStatus add_carriers(const OpenArguments& with, rt::PlanRequest& request,
                         RankPrograms& programs) {
-  if (request.plan != "auto" && !rt::encodes_sums(request.plan)) return rt::Ok{};
+  const auto encodes = [](const rt::PlanRoute& route) { return rt::encodes_sums(route.plan); };
+  const bool is_needed = request.plan == "auto" || rt::encodes_sums(request.plan) ||
+                         std::ranges::any_of(request.routes, encodes);
+  if (!is_needed) return rt::Ok{};
   std::set<std::uint32_t> used;
   for (const rt::PlanTensor& tensor : request.tensors) used.insert(tensor.codec);
   for (std::uint32_t codec = 0; codec < with.num_programs; ++codec) {
@@ -120,6 +151,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   request->tensors = TRY(
       plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given));
   if (request->plan.empty()) request->plan = rt::usual_plan(*request);
+  CINCH_TRY(add_routes(with.tensors, made->given, *request));
   CINCH_TRY(add_carriers(with, *request, programs));
   made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());

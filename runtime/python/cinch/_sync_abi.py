@@ -53,7 +53,7 @@ class PolicyTensor(ctypes.Structure):
 
 
 class PolicyChoice(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("program", c_int32), ("priority", c_int32)]
+    _fields_ = [("struct_size", c_size_t), ("program", c_int32), ("priority", c_int32), ("plan", c_char_p), ("piece_bytes", c_uint64)]
 
 
 class PolicyProgram(ctypes.Structure):
@@ -69,6 +69,8 @@ class SyncTensor(ctypes.Structure):
         ("program", c_int32),
         ("priority", c_int32),
         ("part_ends", POINTER(c_int64)),
+        ("plan", c_char_p),
+        ("piece_bytes", c_uint64),
     ]
 
 

@@ -27,6 +27,7 @@ class SyncTensor:
         part_ends: for plan "reduce_scatter". Rank r gets elements [part_ends[r - 1], part_ends[r]) of the tensor, counted in
             row-major order; rank 0 begins at 0. There is an entry for each rank, and the last one is the number of elements.
             Parts may be uneven, or empty. None: parts are as equal as they can be.
+        plan, piece_bytes: how it is exchanged, if not as the synchronizer says; not beside plan "auto" or "reduce_scatter".
     """
 
     name: str
@@ -34,6 +35,8 @@ class SyncTensor:
     program: Optional[Program] = None
     priority: int = 0
     part_ends: Optional[Tuple[int, ...]] = None
+    plan: Optional[str] = None
+    piece_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,8 @@ class Synchronizer:
         rows, columns = rows_and_columns(tensor.shape, tensor.program)
         place = sync_abi.EXACT if tensor.program is None else self.programs.index(tensor.program)
         return _abi.sized(
-            sync_abi.SyncTensor, name=_library.c_text(tensor.name), rows=rows, columns=columns, program=place, priority=tensor.priority, part_ends=ends
+            sync_abi.SyncTensor, name=_library.c_text(tensor.name), rows=rows, columns=columns, program=place, priority=tensor.priority, part_ends=ends,
+            plan=None if tensor.plan is None else _library.c_text(tensor.plan), piece_bytes=unsigned(tensor.piece_bytes, 64, "piece_bytes"),
         )
 
     def __reduce__(self) -> str:

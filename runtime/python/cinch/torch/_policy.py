@@ -71,7 +71,7 @@ def idle_rules(tensors: Sequence[Named], rules: Rules) -> List[str]:
 
 def _fits_any(tensors: Sequence[Named], rule: Mapping[str, Any]) -> bool:
     # "off" is what no tensor has without a rule that says it.
-    asked = {**{key: value for key, value in rule.items() if key not in ("use", "set")}, "use": "off"}
+    asked = {**{key: value for key, value in rule.items() if key not in ("use", "set", "plan", "piece_bytes")}, "use": "off"}
     policy = _apply(tensors, json.dumps({"rules": [asked]}))
     try:
         return any(_choice(policy, place).program == sync_abi.OFF for place in range(len(tensors)))
@@ -175,4 +175,4 @@ def _chosen(policy: ctypes.c_void_p, i: int, tensor: Named, programs: Sequence[O
     choice = _choice(policy, i)
     if choice.program == sync_abi.OFF:
         raise InvalidArgumentError(f"{tensor.name}: a rule says \"off\", and ranks would drift apart; freeze the parameter (requires_grad=False) instead")
-    return SyncTensor(tensor.name, tensor.shape, None if choice.program < 0 else programs[choice.program], choice.priority)
+    return SyncTensor(tensor.name, tensor.shape, None if choice.program < 0 else programs[choice.program], choice.priority, None, choice.plan and choice.plan.decode(), choice.piece_bytes)
