@@ -159,7 +159,8 @@ class Layout {
     open.bytes += gradient_bytes(index);
     const Bundle& bundle = bundles_[open.bundle];
     if (is_shared(index)) {
-      for (std::uint64_t& bytes : open.owner_bytes) bytes += gradient_bytes(index) / open.owner_bytes.size();
+      for (std::uint64_t& bytes : open.owner_bytes)
+        bytes += gradient_bytes(index) / open.owner_bytes.size();
       return is_scattered(index) ? scatter(bundle, index, 0, 1)
                                  : cut(bundle, index, 0, tensor(index).num_elems());
     }
@@ -207,7 +208,7 @@ class Layout {
   Plan& plan_;
   std::vector<Bundle> bundles_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Open> open_;  // by codec and route
-  std::int32_t priority_ = 0;           // of the open bundles' tensors
+  std::int32_t priority_ = 0;                                     // of the open bundles' tensors
   std::uint32_t next_owner_ = 0;
 };
 

@@ -108,7 +108,9 @@ Status check_routes(const PlanRequest& request) {
     return invalid(fmt::format("{} takes route {} of {}", request.tensors[t].name,
                                request.route_of[t], request.routes.size()));
   }
-  const auto is_scattered = [](const PlanRoute& route) { return route.plan == kReduceScatter.name; };
+  const auto is_scattered = [](const PlanRoute& route) {
+    return route.plan == kReduceScatter.name;
+  };
   if (std::ranges::none_of(request.routes, is_scattered)) return Ok{};
   return invalid("reduce_scatter is a plan for all tensors, and no route");
 }

@@ -155,9 +155,9 @@ std::span<const std::string_view> plan_names();
 ///
 /// A plan of several routes has the name of their plans if that is one, else "routes".
 ///
-/// Errors: InvalidArgument (no such plan, no such server, no such route, no ranks, parts that do not
-/// cover a tensor; a codec that does not take the plan: the message lists the plans it takes), those of
-/// CodecFacts::bound.
+/// Errors: InvalidArgument (no such plan, no such server, no such route, no ranks, parts that do
+/// not cover a tensor; a codec that does not take the plan: the message lists the plans it takes),
+/// those of CodecFacts::bound.
 Result<Plan> build_plan(const PlanRequest& request);
 
 /// The same, but returns none if a codec does not take the plan.

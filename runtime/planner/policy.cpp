@@ -68,8 +68,8 @@ void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
     value.get_to(rule.plan);
     const auto names = plan_names();
     if (std::ranges::find(names, rule.plan) != names.end()) return;
-    throw std::invalid_argument(
-        fmt::format("there is no plan {} for some tensors; there are {}", value.dump(), fmt::join(names, ", ")));
+    throw std::invalid_argument(fmt::format("there is no plan {} for some tensors; there are {}",
+                                            value.dump(), fmt::join(names, ", ")));
   }
   if (key == "piece_bytes") {
     std::int64_t bytes = 0;
@@ -179,8 +179,7 @@ PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> te
     } else {
       const bool is_exact = rule->use == TensorUse::Exact;
       const std::uint32_t codec =
-          is_exact ? kDense
-                   : place_in(result.codecs, PolicyCodec{rule->program, rule->values});
+          is_exact ? kDense : place_in(result.codecs, PolicyCodec{rule->program, rule->values});
       const std::uint32_t route =
           place_in(result.routes, PolicyRoute{rule->plan, rule->piece_bytes});
       result.sent.push_back({t, codec, rule->priority, route});

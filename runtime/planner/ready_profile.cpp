@@ -98,9 +98,9 @@ class CsvReader {
       return cells[found->second];
     };
     const auto number = [&](const char* column) { return number_in(where, column, cell(column)); };
-    ProfileRow& row = table_.rows.emplace_back(ProfileRow{where, cell("name").value_or(""), number("numel"),
-                                            number("ready_gap_us"), number("ready_us"),
-                                            number("spread_us")});
+    ProfileRow& row = table_.rows.emplace_back(ProfileRow{where, cell("name").value_or(""),
+                                                          number("numel"), number("ready_gap_us"),
+                                                          number("ready_us"), number("spread_us")});
     if (const auto shape = cell("shape")) row.shape = shape_in(where, *shape);
   }
 
@@ -139,11 +139,11 @@ ProfileRow row_of_json(const std::string& where, const json& entry) {
   const auto number = [&](const char* key) { return number_of(where, entry, key); };
   const bool is_named = entry.contains("name") && entry["name"].is_string();
   ProfileRow row{where,
-          is_named ? entry["name"].get<std::string>() : "",
-          number("numel"),
-          number("ready_gap_us"),
-          number("ready_us"),
-          number("spread_us")};
+                 is_named ? entry["name"].get<std::string>() : "",
+                 number("numel"),
+                 number("ready_gap_us"),
+                 number("ready_us"),
+                 number("spread_us")};
   if (!entry.contains("shape")) return row;
   const json& shape = entry["shape"];
   const bool are_numbers =
@@ -246,9 +246,8 @@ ReadyProfile profile_of(std::string_view name, const ProfileTable& table) {
     if (!names.insert(row.name).second) refuse(row.where, row.name + " is there twice");
     const std::int64_t elems = num_elems_of(row);
     time_us = ready_us(row, time_us, profile.tensors.empty());
-    ReadyTensor& tensor = profile.tensors.emplace_back(
-        ReadyTensor{row.name, elems, {}, time_us * kMicroseconds,
-                    row.spread_us.value_or(0) * kMicroseconds});
+    ReadyTensor& tensor = profile.tensors.emplace_back(ReadyTensor{
+        row.name, elems, {}, time_us * kMicroseconds, row.spread_us.value_or(0) * kMicroseconds});
     for (const double size : row.shape.value_or(std::vector<double>())) {
       tensor.shape.push_back(static_cast<std::int64_t>(size));
     }

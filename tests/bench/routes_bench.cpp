@@ -1,6 +1,6 @@
 // The search of routes on models whose gradients were timed, with the costs of Espresso's simulator
-// (EuroSys 2023): is a plan ever worse than simpler ones, how far is it from the bound, and how much
-// processor time do both take? And windows of few tensors against all combinations.
+// (EuroSys 2023): is a plan ever worse than simpler ones, how far is it from the bound, and how
+// much processor time do both take? And windows of few tensors against all combinations.
 //
 //   bench_routes tests/bench/profiles [windows]
 #include <fmt/format.h>
@@ -82,7 +82,8 @@ std::vector<Route> routes_of(std::int64_t num_elems, const Network& network,
   const double ring = 2 * (kMachines - 1) / kMachines * kb * network.between + network.step;
   const double all_to_all =
       (kMachines - 1) / kMachines * compressor.part * kb * network.between + network.step / 2;
-  const double gathered = (kMachines - 1) * compressor.part * kb * network.between + network.step / 2;
+  const double gathered =
+      (kMachines - 1) * compressor.part * kb * network.between + network.step / 2;
   const double encode = scaled(compressor.encode, shard), decode = scaled(compressor.decode, shard);
   const double cpu_encode = elems * 32 / (kCpuGbits * 1e3), cpu_decode = cpu_encode / 5;
   const RouteStage in{RouteLane::Gather, ns(within)}, out{RouteLane::Spread, ns(within)};
@@ -95,23 +96,30 @@ std::vector<Route> routes_of(std::int64_t num_elems, const Network& network,
     const RouteLane decoder = on_cpu ? RouteLane::Cpu : RouteLane::Decode;
     const double one = on_cpu ? cpu_encode : encode, back = on_cpu ? cpu_decode : decode;
     const std::uint32_t id = on_cpu ? 3 : 1;
-    routes.push_back({id, 3,
-                      {in, {encoder, ns(one * 1.125)}, exchange(2 * all_to_all),
-                       {decoder, ns(2 * back)}, out}});
-    routes.push_back({id + 1, 4,
-                      {in, {encoder, ns(one)}, exchange(gathered),
-                       {decoder, ns(back * kMachines / 2)}, out}});
+    routes.push_back(
+        {id,
+         3,
+         {in, {encoder, ns(one * 1.125)}, exchange(2 * all_to_all), {decoder, ns(2 * back)}, out}});
+    routes.push_back(
+        {id + 1,
+         4,
+         {in, {encoder, ns(one)}, exchange(gathered), {decoder, ns(back * kMachines / 2)}, out}});
   }
   if (has_whole) {
     const double first = scaled(compressor.encode_whole / 2, elems / 4);
     const double second = scaled(compressor.encode_whole, shard) / 2;
     const double last = scaled(compressor.decode_whole, shard) / 2;
     const double small = within * compressor.part + network.step / 2;
-    routes.push_back({5, 5,
-                      {{RouteLane::Encode, ns(first)}, {RouteLane::Gather, ns(small)},
-                       {RouteLane::Encode, ns(second)}, exchange(all_to_all),
-                       {RouteLane::Decode, ns(last)}, exchange(all_to_all),
-                       {RouteLane::Spread, ns(small)}, {RouteLane::Decode, ns(last)}}});
+    routes.push_back({5,
+                      5,
+                      {{RouteLane::Encode, ns(first)},
+                       {RouteLane::Gather, ns(small)},
+                       {RouteLane::Encode, ns(second)},
+                       exchange(all_to_all),
+                       {RouteLane::Decode, ns(last)},
+                       exchange(all_to_all),
+                       {RouteLane::Spread, ns(small)},
+                       {RouteLane::Decode, ns(last)}}});
   }
   return routes;
 }
@@ -168,14 +176,15 @@ std::string row(const std::string& model, const Network& network, const Compress
   totals.any_gap.add(any);
   totals.search_ms.add(times[2]);
   totals.bound_ms.add(bound_ms);
-  const Nanoseconds least = std::min({starts.dense.time, starts.uniform.time, starts.threshold.time,
-                                      starts.espresso.time});
+  const Nanoseconds least = std::min(
+      {starts.dense.time, starts.uniform.time, starts.threshold.time, starts.espresso.time});
   totals.never_worse += plan.time <= least ? 1 : 0;
   totals.within_3 += gap <= 3 ? 1 : 0;
   totals.within_20_ms += times[2] <= 20 ? 1 : 0;
   totals.within_2_s += bound_ms <= 2000 ? 1 : 0;
   return fmt::format(
-      "| {} | {} | {} | {} | {:.1f} | +{:.1f} | +{:.1f} | +{:.1f} | {:.2f} | {:.1f} | {:.1f} | {:.0f} |",
+      "| {} | {} | {} | {} | {:.1f} | +{:.1f} | +{:.1f} | +{:.1f} | {:.2f} | {:.1f} | {:.1f} | "
+      "{:.0f} |",
       model, network.name, compressor.name, groups.size(), static_cast<double>(plan.time) / 1e6,
       above(starts.uniform.time, plan.time), above(starts.threshold.time, plan.time),
       above(starts.espresso.time, plan.time), gap, any, times[2], bound_ms);
@@ -195,9 +204,12 @@ void all_models(const std::string& folder) {
       }
     }
   }
-  const auto said = [](const Shares& of) { return fmt::format("{:.2f}, {:.1f}", of.mean(), of.worst); };
+  const auto said = [](const Shares& of) {
+    return fmt::format("{:.2f}, {:.1f}", of.mean(), of.worst);
+  };
   fmt::print(
-      "\n{} cases. Never worse: {}; within 3 % of the bound: {}; searched within 20 ms: {}; bounded "
+      "\n{} cases. Never worse: {}; within 3 % of the bound: {}; searched within 20 ms: {}; "
+      "bounded "
       "within 2 s: {}.\nMean and worst: one route +{} %, from a size on +{} %, Algorithms 1 and 2 "
       "+{} %; above the bound {} %, above any order's {} %; search {} ms, bound {} ms.\n",
       totals.gap.count, totals.never_worse, totals.within_3, totals.within_20_ms, totals.within_2_s,
@@ -248,8 +260,10 @@ void windows(const std::string& folder, std::size_t length, int count) {
     missed += plan.time > best ? 1 : 0;
     gap.add(above(plan.time, best));
   }
-  fmt::print("{} windows of {} tensors, 6 routes: mean gap {:.4f} %, worst {:.2f} %, {} missed, {} bounds above the best\n",
-             count, length, gap.mean(), gap.worst, missed, wrong_bounds);
+  fmt::print(
+      "{} windows of {} tensors, 6 routes: mean gap {:.4f} %, worst {:.2f} %, {} missed, {} bounds "
+      "above the best\n",
+      count, length, gap.mean(), gap.worst, missed, wrong_bounds);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   double before = 0;
   std::set<std::string> names;
   for (const ReadyTensor& tensor : profile->tensors) {
-    const bool is_time = std::isfinite(tensor.ready_seconds) && tensor.ready_seconds >= before - 2e-6;
+    const bool is_time =
+        std::isfinite(tensor.ready_seconds) && tensor.ready_seconds >= before - 2e-6;
     if (!is_time || !(tensor.spread_seconds >= 0)) std::abort();
     before = tensor.ready_seconds;
     if (tensor.name.empty() || !names.insert(tensor.name).second) std::abort();

@@ -64,8 +64,8 @@ CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* te
   return sorted;
 }
 
-// The routes of tensors that have plans or pieces of their own. `sorted`: the order of the request's
-// tensors.
+// The routes of tensors that have plans or pieces of their own. `sorted`: the order of the
+// request's tensors.
 CallStatus add_routes(const cinch_sync_tensor* tensors, const std::vector<std::size_t>& sorted,
                       rt::PlanRequest& request) {
   std::vector<std::pair<std::string, std::uint64_t>> known;

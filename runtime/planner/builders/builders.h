@@ -114,9 +114,9 @@ struct LaidRoute {
 std::uint32_t route_of(const PlanRequest& request, std::uint32_t tensor);
 
 /// Sets the plan's pieces and groups. A tensor that may be cut and is larger than a bundle makes
-/// several bundles. Smaller tensors of one codec, route and priority share a bundle, in which each small
-/// one has one owner. The size of bundles of programs with a `sync` is measured in the bytes that
-/// their collectives send. Bundles are in the order of their last tensors.
+/// several bundles. Smaller tensors of one codec, route and priority share a bundle, in which each
+/// small one has one owner. The size of bundles of programs with a `sync` is measured in the bytes
+/// that their collectives send. Bundles are in the order of their last tensors.
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::span<const LaidRoute> routes,
                                     Plan& plan);
 

@@ -104,8 +104,7 @@ RoutePlan cheapest_plan(std::span<const RouteGroup> groups, const RouteSearch& s
   return planned(groups, search, std::move(routes), "the cheapest route of each");
 }
 
-RouteIndices from_size_on(std::span<const RouteGroup> groups, std::uint32_t id,
-                          std::int64_t size) {
+RouteIndices from_size_on(std::span<const RouteGroup> groups, std::uint32_t id, std::int64_t size) {
   RouteIndices routes(groups.size(), 0);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const std::size_t place = place_of(groups[i], id);
@@ -283,22 +282,22 @@ RouteStarts route_starts(std::span<const RouteGroup> groups, const RouteSearch& 
   const std::uint64_t changes = groups.size() * groups.size() * most_routes;
   starts.espresso = starts.dense;
   if (budget.take(changes + 4 * groups.size() * groups.size())) {
-    starts.espresso = planned(
-        groups, search,
-        espresso_offload(groups, search.rules, espresso_on_device(groups, search.rules)),
-        "Espresso's algorithms");
+    starts.espresso =
+        planned(groups, search,
+                espresso_offload(groups, search.rules, espresso_on_device(groups, search.rules)),
+                "Espresso's algorithms");
   }
-  starts.beam = planned(groups, search,
-                        best_states(groups, search.beam, search.rules.has_cpu_for_each),
-                        "a beam of states");
+  starts.beam =
+      planned(groups, search, best_states(groups, search.beam, search.rules.has_cpu_for_each),
+              "a beam of states");
   return starts;
 }
 
 RoutePlan search_routes(std::span<const RouteGroup> groups, const RouteSearch& search) {
   RouteStarts starts = route_starts(groups, search);
-  std::vector<RoutePlan> plans = {std::move(starts.dense),     std::move(starts.cheapest),
-                                  std::move(starts.uniform),   std::move(starts.threshold),
-                                  std::move(starts.espresso),  std::move(starts.beam)};
+  std::vector<RoutePlan> plans = {std::move(starts.dense),    std::move(starts.cheapest),
+                                  std::move(starts.uniform),  std::move(starts.threshold),
+                                  std::move(starts.espresso), std::move(starts.beam)};
   std::stable_sort(plans.begin(), plans.end(),
                    [](const RoutePlan& a, const RoutePlan& b) { return a.time < b.time; });
   const auto is_same = [](const RoutePlan& a, const RoutePlan& b) { return a.routes == b.routes; };

@@ -40,12 +40,12 @@ struct RoutePlan {
 
 /// Plans to compare with, each of which `search_routes` starts from.
 struct RouteStarts {
-  RoutePlan dense;     // f32 for all
-  RoutePlan cheapest;  // by group: the least time of all lanes together, as SeCoPa decides
-  RoutePlan uniform;   // the best route for all groups
-  RoutePlan threshold; // the best route for all groups from the best size on
-  RoutePlan espresso;  // Espresso's Algorithms 1 and 2 (EuroSys 2023), without its bubbles
-  RoutePlan beam;      // group by group, with the best states
+  RoutePlan dense;      // f32 for all
+  RoutePlan cheapest;   // by group: the least time of all lanes together, as SeCoPa decides
+  RoutePlan uniform;    // the best route for all groups
+  RoutePlan threshold;  // the best route for all groups from the best size on
+  RoutePlan espresso;   // Espresso's Algorithms 1 and 2 (EuroSys 2023), without its bubbles
+  RoutePlan beam;       // group by group, with the best states
 };
 RouteStarts route_starts(std::span<const RouteGroup> groups, const RouteSearch& search = {});
 

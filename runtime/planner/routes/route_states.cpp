@@ -118,7 +118,8 @@ class States {
     // No lane has work of the next group before that is ready, so states that differ below are one.
     if (i + 1 < groups_.size()) {
       const Nanoseconds ready = next.lanes[RouteLane::Backward] + groups_[i + 1].backward;
-      for (std::size_t lane = 1; lane < kNumRouteLanes; ++lane) free[lane] = std::max(free[lane], ready);
+      for (std::size_t lane = 1; lane < kNumRouteLanes; ++lane)
+        free[lane] = std::max(free[lane], ready);
       next.chain = std::max(next.chain, ready);
     }
     if (rules_.rounding > 0) {
@@ -126,9 +127,10 @@ class States {
       next.chain -= next.chain % rules_.rounding;
     }
     const Rest& rest = rests_[i + 1];
-    next.least = std::max({next.lanes.last(), next.chain, next.lanes[RouteLane::Backward] + rest.backward,
-                           next.lanes[RouteLane::Exchange] + rest.exchange,
-                           next.lanes[RouteLane::Spread] + rest.spread});
+    next.least =
+        std::max({next.lanes.last(), next.chain, next.lanes[RouteLane::Backward] + rest.backward,
+                  next.lanes[RouteLane::Exchange] + rest.exchange,
+                  next.lanes[RouteLane::Spread] + rest.spread});
     return next;
   }
 

@@ -23,8 +23,7 @@ double compressed_cost(const SecopaCosts& costs, SecopaTopology topology, std::u
   const double sent = costs.payload_part * elems;
   const bool is_ring = topology == SecopaTopology::Ring;
   const std::uint32_t encodes = is_ring ? nodes : std::min(partitions + 1, nodes);
-  const std::uint32_t decodes =
-      is_ring ? nodes : std::min(nodes - 1 + partitions, 2 * (nodes - 1));
+  const std::uint32_t decodes = is_ring ? nodes : std::min(nodes - 1 + partitions, 2 * (nodes - 1));
   return raw_cost(costs, topology, nodes, sent) + encodes * costs.encode.at(elems) +
          decodes * costs.decode.at(sent);
 }
@@ -37,9 +36,8 @@ SecopaChoice choose_partitions(const SecopaCosts& costs, SecopaTopology topology
   for (const bool is_compressed : {false, true}) {
     for (std::uint32_t partitions = 1; partitions <= nodes; ++partitions) {
       const double part = static_cast<double>(elems) / partitions;
-      const double cost = is_compressed
-                              ? compressed_cost(costs, topology, nodes, partitions, part)
-                              : raw_cost(costs, topology, nodes, part);
+      const double cost = is_compressed ? compressed_cost(costs, topology, nodes, partitions, part)
+                                        : raw_cost(costs, topology, nodes, part);
       const bool is_first = !is_compressed && partitions == 1;
       if (is_first || cost < best.milliseconds) best = {is_compressed, partitions, cost};
     }

@@ -39,7 +39,8 @@ SyncOracle::Coder SyncOracle::coder_of_sums(std::uint32_t piece) const {
 }
 
 float SyncOracle::share(std::uint32_t piece) const {
-  const bool adds = plan_of(piece) == "allreduce" || plan_of(piece) == "ring" || plan_of(piece) == "tree";
+  const bool adds =
+      plan_of(piece) == "allreduce" || plan_of(piece) == "ring" || plan_of(piece) == "tree";
   if (!adds || is_dense(piece) || carrier_of(piece) != rt::CarrierKind::Itself) return 1;
   if (plan_of(piece) == "allreduce" && !has_summed_payloads(piece)) return 1;
   const auto is_narrow = [](const rt::FieldInfo& field) {
@@ -277,7 +278,7 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
   Values sum = plan_of(piece) == "ring"           ? along_the_ring(piece, owner)
                : plan_of(piece) == "hierarchical" ? between_machines(piece, owner)
                : plan_of(piece) == "tree"         ? partial_of_tree(piece, 0)
-                                              : gathered(piece);
+                                                  : gathered(piece);
   if (plan_of(piece) == "tree") {
     for (float& value : sum) value *= 1 / share(piece);
   }

@@ -123,8 +123,8 @@ RouteGroup any_group(Random& random, std::size_t num_routes) {
 }
 
 std::vector<RouteGroup> any_groups(Random& random, std::size_t most, std::size_t num_routes) {
-  std::vector<RouteGroup> groups(1 + static_cast<std::size_t>(random.below(
-                                         static_cast<Nanoseconds>(most))));
+  std::vector<RouteGroup> groups(
+      1 + static_cast<std::size_t>(random.below(static_cast<Nanoseconds>(most))));
   for (RouteGroup& group : groups) group = any_group(random, num_routes);
   return groups;
 }
@@ -293,8 +293,8 @@ TEST(Routes, ManyGroupsArePlannedWithinTheirSteps) {
 std::vector<std::int64_t> vgg19_gradients() {
   std::vector<std::int64_t> sizes;
   std::int64_t before = 3;
-  for (const std::int64_t width : {64, 64, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512, 512,
-                                   512, 512, 512}) {
+  for (const std::int64_t width :
+       {64, 64, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512, 512, 512, 512, 512}) {
     sizes.insert(sizes.end(), {9 * before * width, width});
     before = width;
   }
@@ -360,9 +360,8 @@ TEST(Secopa, TimesAreThoseOfTheReleasedPlanner) {
       choose_partitions(secopa_costs(16), SecopaTopology::ParameterServers, 16, 98 << 20);
   EXPECT_EQ(large.partitions, 16u);
   EXPECT_NEAR(large.milliseconds, 18.93, 0.01);
-  EXPECT_NEAR(
-      choose_partitions(secopa_costs(16), SecopaTopology::Ring, 16, 16 << 20).milliseconds, 11.192,
-      0.001);
+  EXPECT_NEAR(choose_partitions(secopa_costs(16), SecopaTopology::Ring, 16, 16 << 20).milliseconds,
+              11.192, 0.001);
 }
 
 }  // namespace
