@@ -497,14 +497,20 @@ def test_a_gradient_that_is_not_finite_costs_one_step(ranks, method, scaled):
         assert loss < 1 and moved == (3 if method == "ssd_sgd" else 18)
 
 
-def rescaled(rank, world, scale_of_step):
+def rescaled(rank, world, scale_of_step, resume=None):
     """Gradients of each step, divided by its loss scale, under delay=1."""
     model = small_model()
     ddp = wrapped(model)
     scale = {"now": 1.0}
-    cinch.torch.compress(ddp, "none", delay=1, scale=lambda: scale["now"])
+    compression = cinch.torch.compress(ddp, "none", delay=1, scale=lambda: scale["now"])
     told = []
     for step in range(4):
+        if step == resume:
+            saved = compression.state_dict()
+            compression.close()
+            ddp = wrapped(model)
+            compression = cinch.torch.compress(ddp, "none", delay=1, scale=lambda: scale["now"])
+            assert compression.load_state_dict(saved) == ""
         scale["now"] = scale_of_step[step]
         model.zero_grad()
         (loss_of(ddp, rank, step) * scale["now"]).backward()
@@ -512,8 +518,9 @@ def rescaled(rank, world, scale_of_step):
     return told
 
 
-def test_updates_that_come_late_have_the_scale_of_their_step(ranks):
-    for plain, grown in zip(ranks.run(2, rescaled, (1.0,) * 4), ranks.run(2, rescaled, (2.0, 2.0, 4.0, 1.0))):
+@pytest.mark.parametrize("resume", [None, 2])
+def test_updates_that_come_late_have_the_scale_of_their_step(ranks, resume):
+    for plain, grown in zip(ranks.run(2, rescaled, (1.0,) * 4), ranks.run(2, rescaled, (2.0, 2.0, 4.0, 1.0), resume)):
         for a, b in zip(plain, grown):
             assert_same(a, b)
 

@@ -231,18 +231,15 @@ class DiLoCo:
         if wrong is not None and self._presence is not None:
             log.warning("step %d: the weights of %s are not finite on this rank, which takes no part in the mean and goes on with the global weights", self._steps, wrong)
             self._begin_anew()
-        if self._is_divided:
-            tokens = 1.0
-            if self._weighted:
-                if self._usual_tokens == 0:
-                    self._usual_tokens = self._mean_tokens(fragment)
-                tokens = fragment.tokens / self._usual_tokens  # near 1, so that programs get movements and not multiples of them
-            is_left_out = is_new or (wrong is not None and self._presence is not None)
-            tokens = 0.0 if is_left_out else tokens
-            moved = [by.zero_() if is_left_out else by.mul_(tokens) for by in moved] + [torch.tensor([tokens], device=moved[0].device)]
-        fragment.begun, fragment.at, fragment.tokens = time.perf_counter(), self._steps, 0.0
+        seen, fragment.tokens = fragment.tokens, 0.0
+        fragment.begun, fragment.at = time.perf_counter(), self._steps
         self._under_way = fragment
         try:
+            if self._is_divided:
+                is_left_out = is_new or (wrong is not None and self._presence is not None)
+                share = self._share_of(seen, fragment)
+                share = 0.0 if is_left_out else share
+                moved = [by.zero_() if is_left_out else by.mul_(share) for by in moved] + [torch.tensor([share], device=moved[0].device)]
             fragment.exchange.begin(moved)
         except SyncError:
             if self._presence is None:
@@ -260,14 +257,19 @@ class DiLoCo:
                 if isinstance(value, torch.Tensor) and value.is_floating_point():
                     value.copy_(torch.nan_to_num(value, 0.0, 0.0, 0.0))
 
-    def _mean_tokens(self, fragment: _Fragment) -> float:
-        """Of all ranks, that they have seen since the last exchange of this fragment: ranks add up before the first one. Errors: SyncError."""
-        seen = torch.tensor([fragment.tokens])
-        with Synchronizer(fragment.exchange.engine.transport, [SyncTensor("tokens", (1,))], plan="allreduce", timeout=self._settings.timeout or 300.0) as sync:
-            sync.begin(0)
-            sync.ready(0, seen)
-            sync.finish()
-        return float(seen) or 1.0
+    def _share_of(self, tokens: float, fragment: _Fragment) -> float:
+        """Of what ranks have usually seen: near 1, so that programs get movements and not multiples of them. Before the first exchange ranks add up. Errors:
+        SyncError."""
+        if not self._weighted:
+            return 1.0
+        if self._usual_tokens == 0:
+            seen = torch.tensor([tokens])
+            with Synchronizer(fragment.exchange.engine.transport, [SyncTensor("tokens", (1,))], plan="allreduce", timeout=self._settings.timeout or 300.0) as sync:
+                sync.begin(0)
+                sync.ready(0, seen)
+                sync.finish()
+            self._usual_tokens = float(seen) or 1.0
+        return tokens / self._usual_tokens
 
     def _meet(self, presence: Presence, fragment: _Fragment) -> Optional[Tuple[_Fragment, bool]]:
         """Who is there, connected. Returns the fragment that they exchange, and whether this rank joins them; None: they could not be connected, and this exchange is
@@ -359,6 +361,7 @@ class DiLoCo:
                 why = "no rank has seen tokens since the last exchange; count says how many" if self._weighted else "the weights of no rank are finite"
                 self._fail(f"step {self._steps}: {why}")
             means = [mean.div_(tokens) for mean in means]
+            self._usual_tokens *= float(tokens)
         for place, (mean, weight, (_, tensor)) in enumerate(zip(means, fragment.weights, fragment.named)):
             by = mean.to(weight.device)
             if fragment.momentum:

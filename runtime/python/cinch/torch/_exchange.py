@@ -78,7 +78,7 @@ class Exchange:
         """Collects. What is there to take comes back by `load_state_dict`."""
         self.collect()
         saved = {f"{prefix}{name}": mean.clone() for name, mean in zip(self._names, self._means)}
-        return {**saved, f"{prefix}collected": torch.tensor(self._collected)}
+        return {**saved, f"{prefix}collected": torch.tensor(self._collected), f"{prefix}scale": torch.tensor(self.engine.scale, dtype=torch.float64)}
 
     def load_state_dict(self, saved: Mapping[str, Any], prefix: str) -> None:
         """Errors: InvalidArgumentError (something is under way, a tensor is missing or has another shape)."""
@@ -87,6 +87,7 @@ class Exchange:
         for name, mean in zip(self._names, self._means):
             copy_saved(mean, saved, f"{prefix}{name}")
         self._collected = int(found(saved, f"{prefix}collected"))
+        self.engine.scale = float(found(saved, f"{prefix}scale"))
 
 
 def padded(about: Mapping[str, Any]) -> "torch.Tensor":
