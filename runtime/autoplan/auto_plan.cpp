@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <limits>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -79,7 +81,8 @@ class AutoChoice {
   // Checks that ranks agree on the facts that sizes depend on. Must come before any other exchange.
   Status agree() {
     std::vector<CommonFact> facts = {{"plan", "auto"},
-                                     {"network", inputs_.measures_network ? "measured" : "known"}};
+                                     {"network", inputs_.measures_network ? "measured" : "known"},
+                                     {"ready times", inputs_.ready_seconds.empty() ? "no" : "yes"}};
     for (const PlanTensor& tensor : inputs_.request.tensors) {
       const std::string codec =
           tensor.codec == kDense ? "f32" : inputs_.request.codecs[tensor.codec].name;
@@ -145,6 +148,7 @@ class AutoChoice {
     if (!inputs_.measures_network) network_ = inputs_.network;
     if (!network_) return fail(ErrorKind::InvalidArgument, "nothing is known of the network");
     CostInputs costs;
+    costs.ready_seconds = inputs_.ready_seconds;
     costs.cores = std::max(1U, std::thread::hardware_concurrency());
     costs.threads = std::min<double>(inputs_.session.threads, costs.cores);
     costs.ranks_per_machine = ranks_per_machine;
@@ -210,6 +214,7 @@ class AutoChoice {
     }
     TrialOptions options{
         .session = inputs_.session, .step = inputs_.step, .seconds = inputs_.trial_seconds};
+    options.ready_seconds = inputs_.ready_seconds;
     return try_plans(plans, inputs_.gradients, options, transport_);
   }
 
@@ -308,7 +313,7 @@ class Trials {
     double meeting = 0;
     Status status = take_largest(transport_, {&meeting, 1}, options_.session.timeout);
     for (std::size_t i = 0; i <= number && status; ++i) {
-      status = session->step(gradients_, updates_, options_.step);
+      status = take_step(*session);
       if (!status) return status;
       double seconds = session->times().end - session->times().begin;
       status = take_largest(transport_, {&seconds, 1}, options_.session.timeout);
@@ -318,6 +323,24 @@ class Trials {
     }
     if (status) fastest_ = std::min(fastest_, median(seconds_[plan]));
     return status;
+  }
+
+  Status take_step(SyncSession& session) {
+    const auto& ready = options_.ready_seconds;
+    if (ready.empty()) return session.step(gradients_, updates_, options_.step);
+    std::vector<std::uint32_t> order(ready.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t tensor) { return ready[tensor]; });
+    const auto begin = std::chrono::steady_clock::now();
+    CINCH_TRY(session.begin_step(options_.step));
+    for (const std::uint32_t tensor : order) {
+      const std::chrono::duration<double> after(ready[tensor]);
+      std::this_thread::sleep_until(
+          begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(after));
+      if (!session.set_ready(tensor, gradients_[tensor], updates_[tensor])) break;
+    }
+    const auto finished = session.finish_step();
+    return finished ? Status(Ok{}) : tl::unexpected<Error>(finished.error());
   }
 
   std::span<const std::shared_ptr<const Plan>> plans_;

@@ -46,6 +46,8 @@ struct TrialOptions {
   std::uint64_t step = 0;       // the step that trials take, again and again
   double seconds = 1;           // time of all trials, about
   double clearly_slower = 1.3;  // times the fastest so far: slower plans are dropped
+  /// As of CostInputs: steps play that backward pass.
+  std::vector<double> ready_seconds;
 };
 
 /// Seconds of a step by each plan: the median of the slowest rank's times, without a session's
@@ -72,6 +74,9 @@ struct AutoPlanInputs {
   bool measures_network = true;         // the same on all ranks; if false, `network` is used
   std::optional<KnownNetwork> network;  // only rank 0 needs it
   double trial_seconds = 2;             // the most time for trials, about; 0: no trials
+  /// As of CostInputs, by tensor: plans are predicted and tried behind that backward pass. Empty on
+  /// all ranks or on none.
+  std::vector<double> ready_seconds;
 };
 
 struct AutoPlan {

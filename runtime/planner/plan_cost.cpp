@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/planner/plan_cost.h"
+#include "runtime/planner/planner.h"
 
 namespace cinch::rt {
 namespace {
@@ -129,13 +130,46 @@ double CostCurve::at(double elems) const {
   return std::max(0.0, a.seconds + slope * (elems - a.size));
 }
 
-Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
-  if (plan.world() != inputs.network.world) {
-    return invalid(
-        fmt::format("a plan for {} ranks, the network has {}", plan.world(), inputs.network.world));
+namespace {
+
+bool takes_gradient(const Task& task) {
+  const bool encodes = task.kind == TaskKind::Encode && task.from == Value::Gradient;
+  return encodes || task.kind == TaskKind::Add || task.kind == TaskKind::Part;
+}
+
+// When the last gradient that the task takes is ready.
+double ready_seconds_of(const Plan& plan, const Task& task, const std::vector<double>& ready) {
+  double last = 0;
+  if (ready.empty() || !takes_gradient(task)) return last;
+  for (const std::uint32_t group : task.groups) {
+    for (const std::uint32_t piece : plan.groups[group].pieces) {
+      last = std::max(last, ready[plan.pieces[piece].tensor]);
+    }
   }
+  return last;
+}
+
+// The tasks of a rank in the order of their places.
+void reorder(std::vector<SimulatedTask>& tasks, const std::vector<std::uint32_t>& places) {
+  std::vector<SimulatedTask> ordered(tasks.size());
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    for (std::uint32_t& earlier : tasks[t].after) earlier = places[earlier];
+    ordered[places[t]] = std::move(tasks[t]);
+  }
+  tasks = std::move(ordered);
+}
+
+// `ahead`: as of order_of_tasks; 0: the plan's own order.
+Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint32_t ahead) {
   const TaskCosts costs(plan, inputs);
   PlanSimulation simulation({inputs.ranks_per_machine, inputs.cores, inputs.threads});
+  std::vector<std::uint32_t> places(plan.tensors.size());
+  std::iota(places.begin(), places.end(), 0U);
+  std::ranges::stable_sort(places, {}, [&](std::uint32_t tensor) {
+    return inputs.ready_seconds.empty() ? 0 : inputs.ready_seconds[tensor];
+  });
+  std::vector<std::uint32_t> place_of_tensor(places.size());
+  for (std::uint32_t i = 0; i < places.size(); ++i) place_of_tensor[places[i]] = i;
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
     std::vector<SimulatedTask> tasks;
     tasks.reserve(plan.ranks[rank].tasks.size());
@@ -144,6 +178,7 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
         return invalid("a `sync` whose collectives only show on the way cannot be predicted");
       }
       SimulatedTask& to = tasks.emplace_back();
+      to.ready_seconds = ready_seconds_of(plan, task, inputs.ready_seconds);
       to.kind = task.kind;
       to.after = task.after;
       to.seconds = costs.seconds(task);
@@ -155,9 +190,28 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
       const double sent = std::accumulate(to.sent_bytes.begin(), to.sent_bytes.end(), 0.0);
       to.seconds = inputs.exchange_work[NetworkModel::index_of(task.exchange)].at(sent);
     }
+    if (ahead > 0) reorder(tasks, order_of_tasks(plan, rank, place_of_tensor, ahead));
     simulation.add_rank(std::move(tasks));
   }
   return simulation.run();
+}
+
+}  // namespace
+
+Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
+  if (plan.world() != inputs.network.world) {
+    return invalid(
+        fmt::format("a plan for {} ranks, the network has {}", plan.world(), inputs.network.world));
+  }
+  const auto& ready = inputs.ready_seconds;
+  if (ready.empty()) return simulate(plan, inputs, 0);
+  if (ready.size() != plan.tensors.size()) {
+    return invalid(fmt::format("{} ready times of {} tensors", ready.size(), plan.tensors.size()));
+  }
+  // Ranks learn the order from a first step in the plan's own order, as SyncSession does.
+  const PlanCost first = TRY(simulate(plan, inputs, 0));
+  const bool waits = 2 * std::ranges::max(ready) > first.seconds;
+  return simulate(plan, inputs, waits ? kFewBundlesAhead : kBundlesAhead);
 }
 
 void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
@@ -166,11 +220,14 @@ void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
   rank.next.resize(rank.tasks.size());
   for (std::uint32_t t = 0; t < rank.tasks.size(); ++t) {
     const SimulatedTask& task = rank.tasks[t];
-    rank.missing.push_back(task.after.size());
+    rank.missing.push_back(task.after.size() + (task.ready_seconds > 0 ? 1 : 0));
+    if (task.ready_seconds > 0) {
+      arrivals_.push({task.ready_seconds, static_cast<std::uint32_t>(ranks_.size() - 1), t});
+    }
     for (const std::uint32_t earlier : task.after) rank.next[earlier].push_back(t);
     if (task.kind == TaskKind::Exchange) {
       rank.exchanges.push_back(t);
-    } else if (task.after.empty()) {
+    } else if (rank.missing.back() == 0) {
       rank.ready.push(t);
     }
   }
@@ -270,18 +327,23 @@ void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
   ++own.num_ended;
   own.cost.seconds = now_;
-  for (const std::uint32_t later : own.next[task]) {
-    const bool is_ready = --own.missing[later] == 0;
-    if (is_ready && own.tasks[later].kind != TaskKind::Exchange) own.ready.push(later);
-  }
+  for (const std::uint32_t later : own.next[task]) release(rank, later);
   if (own.tasks[task].kind == TaskKind::Exchange) {
     if (--own.num_in_flight == 0) own.cost.network_seconds += now_ - own.in_flight_since;
   }
   start_tasks(rank);
 }
 
+// One thing less to wait for.
+void PlanSimulation::release(std::uint32_t rank, std::uint32_t task) {
+  Rank& own = ranks_[rank];
+  const bool is_ready = --own.missing[task] == 0;
+  if (is_ready && own.tasks[task].kind != TaskKind::Exchange) own.ready.push(task);
+}
+
 double PlanSimulation::next_time() const {
   double next = events_.empty() ? kNever : events_.top().time;
+  if (!arrivals_.empty()) next = std::min(next, arrivals_.top().time);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const double rate = speed(rank / cores_.ranks_per_machine);
     for (const Work* work : {&ranks_[rank].computing, &ranks_[rank].issuing}) {
@@ -321,6 +383,12 @@ void PlanSimulation::advance_to(double time) {
     const Event event = events_.top();
     events_.pop();
     end_task(event.rank, event.task);
+  }
+  while (!arrivals_.empty() && arrivals_.top().time <= now_) {
+    const Event arrival = arrivals_.top();
+    arrivals_.pop();
+    release(arrival.rank, arrival.task);
+    start_tasks(arrival.rank);
   }
 }
 

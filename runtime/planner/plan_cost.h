@@ -41,6 +41,9 @@ struct CostInputs {
   /// `threads`.
   std::uint32_t ranks_per_machine = 1;
   double cores = 1, threads = 1;
+  /// By tensor: seconds from the step's begin until its gradient is ready, on every rank, as in a
+  /// backward pass that takes no time from other work. Empty: all are ready at the begin.
+  std::vector<double> ready_seconds;
 };
 
 /// Each figure is the maximum over ranks. The parts overlap.
@@ -53,8 +56,10 @@ struct PlanCost {
 
 /// Predicts the cost. The plan has passed check_plan. A collective ends when all ranks have joined
 /// and their bytes have arrived; messages and parts of collectives share the links of both sides.
-/// Errors: InvalidArgument (a `sync` that is a single task, since a plan does not tell its
-/// exchanges; another number of ranks than the network's).
+/// With ready times, tasks follow the order of steps in parts (order_of_tasks), and the time is
+/// that from the step's begin on. Errors: InvalidArgument (a `sync` that is a single task, since a
+/// plan does not tell its exchanges; another number of ranks than the network's, or of ready times
+/// than tensors).
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs);
 
 // Runs tasks with known times as PlanRunner would. Each rank computes one task at a time, the first
@@ -63,7 +68,8 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs);
 struct SimulatedTask {
   TaskKind kind = TaskKind::Encode;
   std::vector<std::uint32_t> after;
-  double seconds = 0;  // of computing; for an exchange: the time that it takes on its thread
+  double seconds = 0;        // of computing; for an exchange: the time that it takes on its thread
+  double ready_seconds = 0;  // it does not begin before
   ExchangeKind exchange = ExchangeKind::Send;
   std::uint32_t peer = 0;
   std::vector<double> sent_bytes;  // by rank
@@ -138,6 +144,7 @@ class PlanSimulation {
   double threads_of(std::uint32_t rank, const Work& work) const;
   /// Speed of each rank on the machine, as a share of its speed alone.
   double speed(std::uint32_t machine) const;
+  void release(std::uint32_t rank, std::uint32_t task);
   double next_time() const;
   void advance_to(double time);
   PlanCost result() const;
@@ -146,7 +153,7 @@ class PlanSimulation {
   std::vector<Rank> ranks_;
   std::vector<Way> ways_;
   std::vector<Meeting> meetings_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_, arrivals_;
   std::vector<double> busy_threads_;  // by machine
   double now_ = 0;
 };

@@ -268,6 +268,7 @@ class SyncCommand {
                               .gradients = views_of(subject_, tensors),
                               .step = options_.step,
                               .space = space_of(options_)};
+    inputs.ready_seconds = ready_seconds();
     return inputs;
   }
 
@@ -281,6 +282,15 @@ class SyncCommand {
     return all;
   }
 
+  // By tensor of the plan; empty: all tensors are ready when a step begins.
+  std::vector<double> ready_seconds() const {
+    std::vector<double> ready;
+    for (const std::uint32_t tensor : subject_.sent) {
+      if (!ready_.empty() && !options_.is_at_once) ready.push_back(ready_[tensor]);
+    }
+    return ready;
+  }
+
   SyncRankOptions rank_options(std::uint32_t number) {
     SyncRankOptions rank;
     rank.session = session_options(number, plan_->world());
@@ -289,9 +299,7 @@ class SyncCommand {
     rank.num_steps = options_.num_steps;
     rank.saved_states = saved_;
     rank.saves_states = !options_.state_out.empty();
-    for (const std::uint32_t tensor : subject_.sent) {
-      if (!ready_.empty() && !options_.is_at_once) rank.ready_seconds.push_back(ready_[tensor]);
-    }
+    rank.ready_seconds = ready_seconds();
     return rank;
   }
 

@@ -181,5 +181,54 @@ TEST(PlanCost, RefusesWhatItCannotKnow) {
   EXPECT_FALSE(estimate_cost(plan_of(request), slow_inputs(3)));
 }
 
+TEST(ReadyTimes, AStepOfOneTensorIsAsMuchLater) {
+  for (const char* plan : {"allreduce", "allgather", "two_shot", "ring", "tree"}) {
+    const PlanRequest request = request_of(plan, 4, 4000);
+    CostInputs inputs = slow_inputs(4);
+    const PlanCost at_once = cost_of(request, inputs);
+    inputs.ready_seconds = {3.25};
+    const PlanCost later = cost_of(request, inputs);
+    EXPECT_NEAR(later.seconds, at_once.seconds + 3.25, kTolerance) << plan;
+    EXPECT_NEAR(later.encode_seconds, at_once.encode_seconds, kTolerance) << plan;
+    // Ranks wait for messages from the begin on.
+    const bool has_messages = later.network_seconds > at_once.network_seconds + kTolerance;
+    EXPECT_EQ(has_messages, std::string_view(plan) == "ring" || std::string_view(plan) == "tree");
+  }
+}
+
+TEST(ReadyTimes, ATensorThatComesLateHidesTheOneBeforeIt) {
+  PlanRequest request = request_of("two_shot", 2, 4000);
+  request.piece_bytes = 16000;  // each tensor has a bundle of its own
+  const double alone = cost_of(request, slow_inputs(2)).seconds;
+  request.tensors.push_back({"second", 4000, 1, 0});
+  CostInputs inputs = slow_inputs(2);
+  inputs.ready_seconds = {0, 2 * alone};
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 3 * alone, kTolerance);
+  // In the other order of times the plan's first tensor is the late one.
+  inputs.ready_seconds = {2 * alone, 0};
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 3 * alone, kTolerance);
+}
+
+TEST(ReadyTimes, NoTensorThatComesLaterShortensAStep) {
+  PlanRequest request = request_of("ring", 3, 3000);
+  for (const char* name : {"b", "c", "d"}) request.tensors.push_back({name, 2000, 1, 0});
+  request.piece_bytes = 8000;
+  CostInputs inputs = slow_inputs(3);
+  double before = cost_of(request, inputs).seconds;
+  for (const double last : {0.0, 0.01, 0.1, 1.0, 10.0}) {
+    inputs.ready_seconds = {last / 4, last / 3, last / 2, last};
+    const double seconds = cost_of(request, inputs).seconds;
+    EXPECT_GE(seconds, before - kTolerance) << last;
+    EXPECT_GE(seconds, last);
+    before = seconds;
+  }
+}
+
+TEST(ReadyTimes, AreOfAllTensors) {
+  CostInputs inputs = slow_inputs(2);
+  inputs.ready_seconds = {1, 2};
+  EXPECT_FALSE(estimate_cost(plan_of(request_of("ring", 2, 100)), inputs));
+}
+
 }  // namespace
 }  // namespace cinch::rt
