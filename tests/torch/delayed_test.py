@@ -127,6 +127,16 @@ def test_with_equal_data_own_gradients_are_sync(ranks, world):
         assert_same(torch.cat(late), torch.cat(sync))
 
 
+def opened_again(compression, model, program, **settings):
+    """A new hook with the states of the one before; DDP around the model, and the hook."""
+    saved = compression.state_dict()
+    compression.close()
+    ddp = wrapped(model)
+    compression = cinch.torch.compress(ddp, program, **settings)
+    assert compression.load_state_dict(saved) == ""
+    return ddp, compression
+
+
 def under_ddp(rank, world, delay, resume=None, paused=()):
     """Updates of each step, under plain SGD with a rate of 1. Steps `paused` are exact."""
     model = small_model()
@@ -136,11 +146,7 @@ def under_ddp(rank, world, delay, resume=None, paused=()):
     updates = []
     for step in range(4):
         if resume == step:
-            saved = compression.state_dict()
-            compression.close()
-            ddp = wrapped(model)
-            compression = cinch.torch.compress(ddp, "error_feedback(onebit)", **settings)
-            assert compression.load_state_dict(saved) == ""
+            ddp, compression = opened_again(compression, model, "error_feedback(onebit)", **settings)
         if paused and step in (paused[0], paused[-1] + 1):
             (compression.pause if step in paused else compression.resume)()
         model.zero_grad()
@@ -506,11 +512,7 @@ def rescaled(rank, world, scale_of_step, resume=None):
     told = []
     for step in range(4):
         if step == resume:
-            saved = compression.state_dict()
-            compression.close()
-            ddp = wrapped(model)
-            compression = cinch.torch.compress(ddp, "none", delay=1, scale=lambda: scale["now"])
-            assert compression.load_state_dict(saved) == ""
+            ddp, compression = opened_again(compression, model, "none", delay=1, scale=lambda: scale["now"])
         scale["now"] = scale_of_step[step]
         model.zero_grad()
         (loss_of(ddp, rank, step) * scale["now"]).backward()
