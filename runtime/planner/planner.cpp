@@ -318,6 +318,7 @@ Result<Plan> write_plan(const PlanRequest& request) {
     routes.push_back({request.plan, request.piece_bytes, request.lengths, request.option});
   }
   std::vector<const Builder*> builders;
+  builders.reserve(routes.size());
   for (const PlanRoute& route : routes) builders.push_back(TRY(builder_named(route.plan)));
   CINCH_TRY(check_request(request, builders));
   return Planner(request, std::move(routes), std::move(builders)).run();

@@ -51,12 +51,10 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-std::optional<double> number_in(const std::string& where, const std::string& what,
-                                const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  const auto known = parse_number(*text);
-  if (!known) refuse(where, fmt::format("{} is '{}', which is not a number", what, *text));
-  return known;
+double number_in(const std::string& where, const std::string& what, const std::string& text) {
+  const auto known = parse_number(text);
+  if (!known) refuse(where, fmt::format("{} is '{}', which is not a number", what, text));
+  return *known;
 }
 
 // "1000x512"
@@ -64,7 +62,7 @@ std::vector<double> shape_in(const std::string& where, const std::string& text) 
   std::vector<double> shape;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
-    shape.push_back(number_in(where, "shape", text.substr(begin, end - begin)).value());
+    shape.push_back(number_in(where, "shape", text.substr(begin, end - begin)));
     begin = end + 1;
   }
   return shape;
@@ -97,7 +95,10 @@ class CsvReader {
       if (found->second >= cells.size()) refuse(where, fmt::format("there is no {}", column));
       return cells[found->second];
     };
-    const auto number = [&](const char* column) { return number_in(where, column, cell(column)); };
+    const auto number = [&](const char* column) -> std::optional<double> {
+      const auto text = cell(column);
+      return text ? std::optional(number_in(where, column, *text)) : std::nullopt;
+    };
     ProfileRow& row = table_.rows.emplace_back(ProfileRow{where, cell("name").value_or(""),
                                                           number("numel"), number("ready_gap_us"),
                                                           number("ready_us"), number("spread_us")});
@@ -175,13 +176,18 @@ ProfileTable table_of_json(std::string_view name, std::string_view text) {
   return table;
 }
 
+// Of at most an hour; NaN is none.
+bool is_time(double microseconds) {
+  return microseconds >= 0 && microseconds <= kMostMicroseconds;
+}
+
 // When the tensor is ready, given that the one before it was ready at `before`.
 double ready_us(const ProfileRow& row, double before, bool is_first) {
   if (!row.gap_us && !row.ready_us) refuse(row.where, "neither ready_gap_us nor ready_us");
   if (!std::isfinite(row.gap_us.value_or(0)) || !std::isfinite(row.ready_us.value_or(0))) {
     refuse(row.where, fmt::format("{} has a time that is not a finite number", row.name));
   }
-  if (!(row.spread_us.value_or(0) >= 0 && row.spread_us.value_or(0) <= kMostMicroseconds)) {
+  if (!is_time(row.spread_us.value_or(0))) {
     refuse(row.where, fmt::format("{} has a spread that is no time", row.name));
   }
   const double ready = row.gap_us ? before + *row.gap_us : *row.ready_us;
@@ -219,16 +225,17 @@ std::int64_t num_elems_of(const ProfileRow& row) {
     if (!is_count(product)) refuse(row.where, row.name + " has too many elements");
     return static_cast<std::int64_t>(product);
   }
-  if (!is_count(row.num_elems.value_or(-1))) {
+  const double elems = row.num_elems.value_or(-1);
+  if (!is_count(elems)) {
     refuse(row.where, fmt::format("{} has no number of elements (numel)", row.name));
   }
-  return static_cast<std::int64_t>(*row.num_elems);
+  return static_cast<std::int64_t>(elems);
 }
 
 std::optional<double> seconds_of(std::string_view name, const char* what,
                                  const std::optional<double>& microseconds) {
   if (!microseconds) return std::nullopt;
-  if (!(*microseconds >= 0 && *microseconds <= kMostMicroseconds)) {
+  if (!is_time(*microseconds)) {
     refuse(std::string(name), fmt::format("{} is no time of at most an hour", what));
   }
   return *microseconds * kMicroseconds;

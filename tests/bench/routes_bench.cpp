@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
+#include <exception>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -268,7 +270,7 @@ void windows(const std::string& folder, std::size_t length, int count) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc < 2) {
     fmt::print("usage: bench_routes FOLDER [windows]\n");
     return 2;
@@ -280,4 +282,7 @@ int main(int argc, char** argv) {
     all_models(argv[1]);
   }
   return 0;
+} catch (const std::exception& error) {
+  (void)std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

@@ -67,6 +67,7 @@ std::vector<std::int64_t> sizes_of(std::span<const RouteGroup> groups) {
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.size() <= kMostSizes) return sizes;
   std::vector<std::int64_t> chosen;
+  chosen.reserve(kMostSizes);
   for (std::size_t i = 0; i < kMostSizes; ++i) {
     chosen.push_back(sizes[i * (sizes.size() - 1) / (kMostSizes - 1)]);
   }

@@ -293,13 +293,13 @@ Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t st
     updates.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
   }
   std::uint32_t num_owned = 0, bundle = 0;
-  for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
+  for (const rt::Group& group : plan_.groups) {
     // Bundles have a group for each owner, one after the other; the tests' server is rank 0.
-    if (plan_.groups[group].carries != rt::kNoGroup) continue;
-    const bool is_next = num_owned > 0 && plan_.groups[group].bundle == bundle;
+    if (group.carries != rt::kNoGroup) continue;
+    const bool is_next = num_owned > 0 && group.bundle == bundle;
     num_owned = is_next ? num_owned + 1 : 1;
-    bundle = plan_.groups[group].bundle;
-    for (const std::uint32_t piece : plan_.groups[group].pieces) {
+    bundle = group.bundle;
+    for (const std::uint32_t piece : group.pieces) {
       const std::uint32_t owner = plan_of(piece) == "ps" ? 0 : num_owned - 1;
       const Values update = piece_update(piece, owner);
       const rt::Piece& of = plan_.pieces[piece];

@@ -298,7 +298,7 @@ std::vector<std::int64_t> vgg19_gradients() {
     sizes.insert(sizes.end(), {9 * before * width, width});
     before = width;
   }
-  before = 512 * 7 * 7;
+  before = std::int64_t{512} * 7 * 7;
   for (const std::int64_t width : {4096, 4096, 1000}) {
     sizes.insert(sizes.end(), {before * width, width});
     before = width;
