@@ -250,6 +250,10 @@ ReadyProfile profile_of(std::string_view name, const ProfileTable& table) {
   double time_us = 0;
   for (const ProfileRow& row : table.rows) {
     if (row.name.empty()) refuse(row.where, "a tensor has no name");
+    const auto is_control = [](unsigned char c) { return c < 0x20; };
+    if (std::ranges::any_of(row.name, is_control)) {
+      refuse(row.where, "a tensor's name has a control character");
+    }
     if (!names.insert(row.name).second) refuse(row.where, row.name + " is there twice");
     const std::int64_t elems = num_elems_of(row);
     time_us = ready_us(row, time_us, profile.tensors.empty());

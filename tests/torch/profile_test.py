@@ -79,7 +79,41 @@ def test_the_command_plays_it(tmp_path, name):
     assert report["same_bits"] and report["backward_ms"] >= 20
 
 
+def test_evaluations_and_skipped_batches_are_not_part_of_a_forward_pass():
+    model = Model()
+    with cinch.torch.record_profile(model) as recorder:
+        for _ in range(3):
+            with torch.no_grad():
+                model(torch.randn(4, 8))
+            model(torch.randn(4, 8))
+            time.sleep(0.05)
+            model(torch.randn(4, 8)).sum().backward()
+    assert recorder.profile()["steps"] == 3 and recorder.profile()["forward_us"] < 20000
+
+
+def test_an_optimizer_with_a_closure_has_no_time_of_its_own():
+    model = Model()
+    optimizer = torch.optim.LBFGS([model.first.weight], lr=0.01, max_iter=2)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(torch.ones(4, 8)).sum()
+        loss.backward()
+        return loss
+
+    with cinch.torch.record_profile(model, optimizer) as recorder:
+        optimizer.step(closure)
+    assert recorder.profile()["steps"] >= 1
+
+
 def test_bad_input():
+    model = Model()
+    with pytest.raises(cinch.InvalidArgumentError, match="type int"):
+        cinch.torch.record_profile(model, 5)
+    with pytest.raises(cinch.InvalidArgumentError, match="no shape yet"):
+        cinch.torch.record_profile(torch.nn.LazyLinear(3))
+    with cinch.torch.record_profile(model) as recorder, pytest.raises(cinch.InvalidArgumentError, match="is recording"):
+        recorder.__enter__()
     with pytest.raises(cinch.InvalidArgumentError, match="no step has been recorded"):
         recorded(steps=0).profile()
     with pytest.raises(cinch.InvalidArgumentError, match="steps is 0"):

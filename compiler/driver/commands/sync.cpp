@@ -241,9 +241,11 @@ class SyncCommand {
   void check_routes() const {
     if (subject_.routes.empty()) return;
     if (options_.plan == "auto" || options_.plan == "reduce_scatter") {
-      throw CommandError(ExitCode::AtFault,
-                         "{}: rules have plans of their own, and --plan {} is one for all tensors",
-                         options_.policy, options_.plan);
+      throw CommandError(
+          ExitCode::AtFault,
+          "{}: rules say how tensors are exchanged, and plan {} is one for all: give "
+          "--plan for the tensors of other rules",
+          options_.policy, options_.plan);
     }
   }
 

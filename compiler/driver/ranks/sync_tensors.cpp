@@ -261,6 +261,12 @@ void write_updates(const std::string& path, const SyncSubject& subject, const Ra
   if (!tensors.is_folder) {
     return write_gradient(path, updates.at(0), tensors.arrays[0].shape);
   }
+  // Names of a profile may lead anywhere.
+  for (const std::uint32_t tensor : subject.sent) {
+    if (tensors.names[tensor].find('/') == std::string::npos) continue;
+    throw CommandError(ExitCode::AtFault, "{}: the tensor {} has no name of a file in it", path,
+                       tensors.names[tensor]);
+  }
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw CommandError(ExitCode::AtFault, path + ": " + error.message());

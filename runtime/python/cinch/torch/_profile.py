@@ -33,6 +33,8 @@ class ProfileRecorder:
     def __init__(self, model: "torch.nn.Module", optimizer: Optional["torch.optim.Optimizer"], steps: int) -> None:
         if not isinstance(model, torch.nn.Module):
             raise InvalidArgumentError(f"model is of type {type(model).__name__}: a torch.nn.Module is taken")
+        if not (optimizer is None or isinstance(optimizer, torch.optim.Optimizer)):
+            raise InvalidArgumentError(f"the optimizer is of type {type(optimizer).__name__}: a torch.optim.Optimizer is taken")
         if not (isinstance(steps, int) and steps > 0):
             raise InvalidArgumentError(f"steps is {steps!r}: a number from 1 on is taken")
         model = without_compile(model)
@@ -41,12 +43,17 @@ class ProfileRecorder:
         self._named = [(plain(name), parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
         if not self._named:
             raise InvalidArgumentError("no parameter has a gradient")
+        lazy = next((name for name, parameter in self._named if isinstance(parameter, torch.nn.parameter.UninitializedParameter)), None)
+        if lazy is not None:
+            raise InvalidArgumentError(f"{lazy} has no shape yet: it gets one in the first forward pass")
         self._clock = _GpuClock() if self._named[0][1].is_cuda else _CpuClock()
         self._handles: List[Any] = []
         self._steps: List[_Step] = []
         self._step = _Step()
 
     def __enter__(self) -> "ProfileRecorder":
+        if self._handles:
+            raise InvalidArgumentError("the recorder is recording")
         keep = self._handles.append
         keep(self._model.register_forward_pre_hook(lambda *_: self._begin()))
         keep(self._model.register_forward_hook(lambda *_: self._turn()))
@@ -71,21 +78,24 @@ class ProfileRecorder:
         return mark
 
     def _begin(self) -> None:
-        """A forward pass behind a backward pass begins a step; of several before it (checkpointing) the first one counts."""
+        """A forward pass behind a backward pass begins a step; of several before it the last one counts."""
+        if not torch.is_grad_enabled():
+            return  # of an evaluation
         if self._step.ready:
             self._keep()
-        if self._step.begun is None:
-            self._step.begun = self._clock.now()
+        self._step = _Step(begun=self._clock.now())
 
     def _turn(self) -> None:
-        if not self._step.ready:
+        if torch.is_grad_enabled() and not self._step.ready:
             self._step.turned = self._clock.now()
 
     def _end_backward(self) -> None:
-        self._step.ended = self._clock.now()
+        if self._step.ready:  # an optimizer with a closure begins before
+            self._step.ended = self._clock.now()
 
     def _end_step(self) -> None:
-        self._step.done = self._clock.now()
+        if self._step.ended is not None:
+            self._step.done = self._clock.now()
 
     def _keep(self) -> None:
         step, self._step = self._step, _Step()
@@ -171,7 +181,7 @@ def _csv(profile: Dict[str, Any]) -> str:
     lines = [f"# {fact} {profile[fact]}" for fact in ("steps", "forward_us", "optimizer_us") if fact in profile]
     lines.append("name,numel,shape,ready_us,spread_us")
     for tensor in profile["tensors"]:
-        if any(mark in tensor["name"] for mark in ',"\n\r') or tensor["name"].startswith("#"):
+        if any(mark in tensor["name"] for mark in ',"\n\r') or tensor["name"].startswith("#") or tensor["name"] != tensor["name"].strip():
             raise InvalidArgumentError(f"{tensor['name']!r} is no name for a cell of CSV: save the profile as .json")
         shape = "x".join(map(str, tensor["shape"])) or "1"
         lines.append(f"{tensor['name']},{tensor['numel']},{shape},{tensor['ready_us']},{tensor['spread_us']}")
