@@ -1,5 +1,6 @@
 // Names of the elements of plans.
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include <bit>
@@ -385,6 +386,13 @@ std::uint64_t plan_digest(const Plan& plan) {
   PlanHasher hasher;
   hasher.add(plan);
   return hasher.finish();
+}
+
+std::string plan_of_sums(const Plan& plan) {
+  if (std::ranges::all_of(plan.tensors, &std::string::empty, &PlanTensor::plan)) return plan.name;
+  Hasher hasher;
+  for (const PlanTensor& tensor : plan.tensors) hasher.add(tensor.name).add(tensor.plan);
+  return fmt::format("{} {:016x}", plan.name, hasher.finish64());
 }
 
 }  // namespace cinch::rt

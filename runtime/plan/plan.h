@@ -206,4 +206,8 @@ std::string print_plan(const Plan& plan, std::uint32_t rank);
 /// the same request, so their own tasks fit together.
 std::uint64_t plan_digest(const Plan& plan);
 
+/// What states of partial sums go with: the plan's name and, where tensors have several plans, a
+/// number that follows from all of them.
+std::string plan_of_sums(const Plan& plan);
+
 }  // namespace cinch::rt

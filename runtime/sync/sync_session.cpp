@@ -229,7 +229,7 @@ std::vector<StatesFollow> SyncSession::Impl::states_follow() const {
 // Without its sites.
 RankCheckpoint SyncSession::Impl::checkpoint() const {
   const std::uint32_t rank = transport.rank();
-  RankCheckpoint made{plan().name, transport.world(), rank, next_step, {}, {}, {}, later};
+  RankCheckpoint made{plan_of_sums(plan()), transport.world(), rank, next_step, {}, {}, {}, later};
   made.finished = finished_pieces(plan(), rank, states_follow());
   if (!failure) return made;
   made.left.emplace();
@@ -307,7 +307,7 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
                std::tie(y.tensor, y.rows, y.cols, y.site, y.first, y.num_elems);
       });
   const bool is_own =
-      checkpoint.plan == plan().name && checkpoint.world == transport.world() &&
+      checkpoint.plan == plan_of_sums(plan()) && checkpoint.world == transport.world() &&
       checkpoint.rank == transport.rank() && has_same_sites &&
       checkpoint.finished == finished_pieces(plan(), transport.rank(), states_follow());
   for (const SavedSite& site : checkpoint.sites) {

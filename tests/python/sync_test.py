@@ -105,6 +105,34 @@ class Synchronizing(TestCase):
 
         on_ranks(3, body)
 
+    def test_states_of_partial_sums_go_with_the_tensor_s_plan(self):
+        program = cinch.compile("dgc", ratio=0.1)
+        of_ranks, all_saved = [b""] * 4, threading.Barrier(4)
+
+        def body(rank, transport):
+            def opened(plan):
+                return cinch.Synchronizer(transport, [cinch.SyncTensor("a", (600,), program, plan=plan), cinch.SyncTensor("b", (300,), program, plan="two_shot")], threads=1)
+
+            def step(sync, number):
+                arrays = [normal(size, seed=10 * number + rank) for size in (600, 300)]
+                sync.step(number, arrays)
+                return arrays
+
+            with opened("ring") as sync:
+                step(sync, 0)
+                saved = sync.states_save()
+                wanted = step(sync, 1)
+            with opened("ring") as sync:
+                self.assertEqual(sync.states_load(saved).notes, "")
+                for array, other in zip(step(sync, 1), wanted):
+                    self.assertSameBits(array, other)
+            of_ranks[rank] = saved
+            all_saved.wait()
+            with opened("tree") as sync:
+                self.assertIn("partial sums of routes" if rank == 2 else "", sync.states_load(of_ranks).notes)
+
+        on_ranks(4, body)
+
     def test_plans_of_tensors_that_cannot_be(self):
         def body(rank, transport):
             for plan, wanted in (("auto", "one for all"), ("reduce_scatter", "one for all"), ("two_shot", "there is no plan rung")):

@@ -135,7 +135,8 @@ class Restorer {
               : fmt::format("its states go with those of all {} ranks that saved", saved_[0].world);
       return;
     }
-    if (site == Site::Hop && (saved_[0].plan != plan_.name || saved_[0].world != plan_.world())) {
+    if (site == Site::Hop &&
+        (saved_[0].plan != plan_of_sums(plan_) || saved_[0].world != plan_.world())) {
       reason_ = fmt::format("partial sums of {} on {} ranks were others", saved_[0].plan,
                             saved_[0].world);
       return;
