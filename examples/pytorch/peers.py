@@ -52,8 +52,8 @@ class TorchftDiLoCo:
         dist.all_gather_object(addresses, address)
         first = rank // per_site * per_site
         store_port = _LIGHTHOUSE_PORT + 1 + rank // per_site
-        # Manager makes the client; its server is the site's first rank's.
-        self._store = dist.TCPStore(addresses[first], store_port, is_master=rank == first, wait_for_workers=False) if rank == first else None
+        # Managers of a site meet at its first rank's.
+        self._store = dist.TCPStore(address, store_port, is_master=True, wait_for_workers=False) if rank == first else None
         dist.barrier()
         self._manager = Manager(
             pg=ProcessGroupGloo(timeout=seconds), load_state_dict=None, state_dict=None, min_replica_size=sites, use_async_quorum=False, timeout=seconds,

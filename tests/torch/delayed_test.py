@@ -440,6 +440,14 @@ def test_residuals_at_rest_are_not_warned_of(ranks):
     assert not first and norm > 0
 
 
+@pytest.mark.parametrize("program", ["error_feedback(topk)", "momentum(error_feedback(topk))", "dgc", "qsgd"])
+def test_residuals_are_found_by_their_names_in_wrappers(program):
+    tensors = [cinch.SyncTensor("w", (4096,), cinch.compile(program))]
+    with cinch.Synchronizer(cinch.Transport.loopback(1)[0], tensors, plan="allgather", threads=1) as sync:
+        sync.step(0, [np.random.default_rng(0).standard_normal(4096).astype(np.float32)])
+        assert (_states.norm_of_residuals(sync.states_save()) > 0) == (program != "qsgd")
+
+
 @pytest.mark.parametrize("grows", [True, False])
 def test_residuals_that_double_without_end_are_warned_of(grows):
     residuals = _told.Residuals()
