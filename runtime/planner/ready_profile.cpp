@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "runtime/core/json.h"
+#include "runtime/core/log.h"
 #include "runtime/core/numbers/parse_number.h"
 
 namespace cinch::rt {
@@ -252,7 +253,7 @@ ReadyProfile profile_of(std::string_view name, const ProfileTable& table) {
     if (row.name.empty()) refuse(row.where, "a tensor has no name");
     const auto is_control = [](unsigned char c) { return c < 0x20; };
     if (std::ranges::any_of(row.name, is_control)) {
-      refuse(row.where, "a tensor's name has a control character");
+      refuse(row.where, "the name " + visible_text(row.name) + " has a control character");
     }
     if (!names.insert(row.name).second) refuse(row.where, row.name + " is there twice");
     const std::int64_t elems = num_elems_of(row);

@@ -19,8 +19,8 @@ CINCH_CALL u32 count_keys(const u32* keys, u32 len, const Holds& holds) {
 }
 
 // A number that exactly k of the keys reach or, if equal keys leave none, the greatest that more
-// reach, by bisection between the least and the largest key. Returns a lower number if `halves` steps
-// are not enough. Reads whole vectors.
+// reach, by bisection between the least and the largest key. Returns a lower number if `halves`
+// steps are not enough. Reads whole vectors.
 CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
   Lanes<u32> least_keys = local_lanes(keys), largest_keys = least_keys;
   for (u32 i = W; i < len; i += W) {
@@ -48,7 +48,8 @@ CINCH_CALL u32 reached_by(const u32* keys, u32 len, u32 k, u32 halves) {
 }
 
 // A number that at least k keys reach, but few others: nearly the k-th of the largest keys of the
-// row's parts, where k is less than their number. 0 if the row has fewer parts. Reads whole vectors.
+// row's parts, where k is less than their number. 0 if the row has fewer parts. Reads whole
+// vectors.
 CINCH_CALL u32 bound_of_largest(const LocalArray<u32>& x, u32 len, u32 k) {
   constexpr u32 kHalves = 7;
   if (len < kRowParts) return 0;

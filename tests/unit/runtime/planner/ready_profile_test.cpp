@@ -50,7 +50,7 @@ TEST(ReadyProfile, WhatIsWrongIsToldWithItsPlace) {
   expect_refused("", "p: a profile without tensors");
   expect_refused("name,numel,ready_us\na,5,1\na,5,2", "p:3: a is there twice");
   expect_refused(std::string_view("name,numel,ready_us\na\0b,5,1", 27),
-                 "p:2: a tensor's name has a control character");
+                 "p:2: the name a\\x00b has a control character");
   expect_refused("name,numel,ready_us\na,5,nan", "p:2: a has a time that is not a finite number");
   expect_refused("name,numel,ready_us\na,5,-1",
                  "p:2: a is ready before time 0: times are not negative");
