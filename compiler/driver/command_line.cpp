@@ -76,6 +76,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_lsp(registry);
   add_sync(registry);
   add_probe(registry);
+  add_plan(registry);
   add_encode(registry);
   add_decode(registry);
   add_build(registry);

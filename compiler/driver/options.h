@@ -198,6 +198,21 @@ struct SyncCommandOptions : TransportOptions {
 };
 
 // cache show, clear, pack and warm.
+struct PlanCommandOptions {
+  std::string profile;                // empty: measures only
+  std::vector<std::string> programs;  // to choose from; "none" is f32
+  std::vector<std::string> measured;  // measures these, and plans nothing
+  ExecutionOptions execution;
+  std::string network, speeds;  // files; empty: shaped links, and programs are measured
+  std::uint32_t ranks = 0;      // 0: as the network has
+  std::uint32_t ranks_per_machine = 1;
+  double latency_us = 0, megabits_per_second = 0;
+  double seconds = 0.4;              // to measure each program, about
+  std::int64_t elements = 16 << 20;  // of the largest gradient that --measure takes
+  std::string output, trace;
+  bool explain = false, json = false;
+};
+
 struct CacheOptions {
   std::vector<std::string> programs;  // for warm; empty: the standard library
   std::vector<std::string> bindings;

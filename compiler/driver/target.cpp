@@ -185,6 +185,39 @@ rt::ProgramImage compile_program(service::FrontEnd& front_end, const ProgramOpti
   return service::make_program_image(front_end, program, target);
 }
 
+namespace {
+
+// Without the blanks around it.
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+}  // namespace
+
+std::vector<std::string> split_programs(const std::vector<std::string>& words,
+                                        const std::string& option) {
+  std::vector<std::string> programs;
+  for (const std::string& word : words) {
+    std::string program;
+    int depth = 0;
+    for (const char c : word) {
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (c == ',' && depth == 0) {
+        programs.push_back(trimmed(program));
+        program.clear();
+      } else {
+        program += c;
+      }
+    }
+    programs.push_back(trimmed(program));
+  }
+  std::erase(programs, "");
+  if (programs.empty()) throw UsageError("{} names no program", option);
+  return programs;
+}
+
 std::vector<std::string> programs_or_library(const std::vector<std::string>& given) {
   if (!given.empty()) return given;
   std::vector<std::string> programs;

@@ -64,6 +64,11 @@ struct FrontEnd : service::FrontEnd {
 rt::ProgramImage compile_program(service::FrontEnd& front_end, const ProgramOptions& program,
                                  const codegen::Target& target);
 
+// Splits "onebit, topk(ratio: 0.1, a: 2)" into two: commas within brackets belong to a program.
+// Throws CommandError (Usage), which names the option.
+std::vector<std::string> split_programs(const std::vector<std::string>& words,
+                                        const std::string& option);
+
 // The given programs, else the compressors of the library that work alone, as path:name.
 std::vector<std::string> programs_or_library(const std::vector<std::string>& given);
 

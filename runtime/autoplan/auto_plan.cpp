@@ -13,6 +13,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/core/numbers/number_range.h"
 #include "runtime/planner/network/network_model.h"
+#include "runtime/planner/routes/step_routes.h"
 #include "runtime/sync/step_tensors.h"
 
 namespace cinch::rt {
@@ -29,25 +30,27 @@ constexpr std::size_t kMostTried = 16;
 // trials decide otherwise.
 struct Told {
   std::uint64_t count = 0;
+  std::uint64_t num_routes = 0;  // of the plan by group, which follows; 0: there is none
   struct Candidate {
     std::uint64_t plan = 0, piece_bytes = 0, lengths = 0, is_dense = 0;
   } candidates[kMostTried];
 };
 
-Told::Candidate words_of(const PlanCandidate& candidate) {
-  const auto names = plan_names();
-  const auto plan = std::ranges::find(names, candidate.plan) - names.begin();
-  return {static_cast<std::uint64_t>(plan), candidate.piece_bytes,
-          static_cast<std::uint64_t>(candidate.lengths), candidate.is_dense ? 1U : 0U};
+constexpr std::size_t kWordsOfRoute = 3;
+constexpr std::uint64_t kByGroup = UINT64_MAX;  // instead of a plan
+
+std::uint64_t index_of_plan(std::string_view plan) {
+  return static_cast<std::uint64_t>(std::ranges::find(plan_names(), plan) - plan_names().begin());
 }
 
-PlanCandidate candidate_of(const Told::Candidate& words) {
-  const auto names = plan_names();
-  PlanCandidate candidate{.plan = std::string(names[words.plan % names.size()]),
-                          .piece_bytes = words.piece_bytes,
-                          .lengths = static_cast<LengthPolicy>(words.lengths % 3),
-                          .is_dense = words.is_dense != 0};
-  return candidate;
+std::string_view plan_of_index(std::uint64_t index) {
+  return plan_names()[index % plan_names().size()];
+}
+
+Told::Candidate words_of(const PlanCandidate& candidate) {
+  return {candidate.routes.empty() ? index_of_plan(candidate.plan) : kByGroup,
+          candidate.piece_bytes, static_cast<std::uint64_t>(candidate.lengths),
+          candidate.is_dense ? 1U : 0U};
 }
 
 class AutoChoice {
@@ -74,6 +77,7 @@ class AutoChoice {
     // Rank 0 measures each program and predicts all plans meanwhile.
     CINCH_TRY(exchange_now(transport_, exchange, inputs_.session.timeout + kChoiceLimit,
                            "choosing a plan"));
+    CINCH_TRY(share_routes());
     return settle();
   }
 
@@ -147,28 +151,12 @@ class AutoChoice {
   Status decide(std::uint32_t ranks_per_machine) {
     if (!inputs_.measures_network) network_ = inputs_.network;
     if (!network_) return fail(ErrorKind::InvalidArgument, "nothing is known of the network");
-    CostInputs costs;
+    const bool is_on_device = inputs_.session.device.has_value();
+    CostInputs costs =
+        costs_on(*network_, ranks_per_machine, is_on_device ? 0 : inputs_.session.threads);
     costs.ready_seconds = inputs_.ready_seconds;
-    costs.cores = std::max(1U, std::thread::hardware_concurrency());
-    costs.threads = std::min<double>(inputs_.session.threads, costs.cores);
-    costs.ranks_per_machine = ranks_per_machine;
-    // The time that exchanges take on their threads is not latency. It was measured with all ranks
-    // running on the machine's cores.
-    costs.network = network_->model;
-    const double share = std::min(1.0, costs.cores / costs.ranks_per_machine);
-    for (std::size_t i = 0; i < costs.exchange_work.size(); ++i) {
-      Line& line = costs.network.lines[i].line;
-      const double gap = std::min(costs.network.gaps[i], line.base);
-      line.base -= gap;
-      costs.exchange_work[i] = {share * gap, share * network_->copying[i]};
-    }
-    SpeedOptions speed{.session = inputs_.session, .step = inputs_.step};
-    if (inputs_.session.device) {
-      costs.threads = 0;  // those that compute are on the device
-    } else {
-      speed.copies = static_cast<std::uint32_t>(
-          std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
-    }
+    const SpeedOptions speed{
+        .session = inputs_.session, .copies = copies_on(costs), .step = inputs_.step};
     const Status measured = measure_codecs(speed, costs);
     // One rank measures, and some programs need more (`allgather(g)[1]`): nothing is predicted
     // then.
@@ -182,6 +170,10 @@ class AutoChoice {
     }
     CINCH_TRY(measured);
     choice_ = TRY(choose_plan(inputs_.request, costs, inputs_.space));
+    if (!costs.ready_seconds.empty() && inputs_.space.may_be_dense &&
+        may_be_dense(inputs_.request)) {
+      CINCH_TRY(add_routes(costs));
+    }
     tried_ = worth_trying(*choice_, inputs_.trial_seconds);
     told_.candidates[0] = words_of(choice_->chosen);
     told_.count = std::clamp<std::size_t>(tried_.size(), 1, kMostTried);
@@ -189,6 +181,66 @@ class AutoChoice {
       told_.candidates[i] = words_of(choice_->candidates[tried_[i]]);
     }
     return Ok{};
+  }
+
+  // Where tensors become ready one by one, each group of them may take a route of its own.
+  Status add_routes(const CostInputs& costs) {
+    StepRoutesRequest request{.plans = inputs_.request,
+                              .costs = costs,
+                              .is_on_device = inputs_.session.device.has_value()};
+    if (inputs_.space.piece_bytes.size() == 1) request.piece_bytes = inputs_.space.piece_bytes;
+    for (PlanTensor& tensor : request.plans.tensors) {
+      request.codecs.emplace_back();
+      if (tensor.codec != kDense) request.codecs.back().push_back(tensor.codec);
+    }
+    const PlannedStep found = TRY(plan_by_group(request));
+    for (const PlanRoute& route : found.request.routes) {
+      words_of_routes_.push_back(index_of_plan(route.plan));
+      words_of_routes_.push_back(route.piece_bytes);
+      words_of_routes_.push_back(static_cast<std::uint64_t>(route.lengths));
+    }
+    told_.num_routes = found.request.routes.size();
+    for (std::size_t t = 0; t < found.request.tensors.size(); ++t) {
+      const bool is_dense = found.request.tensors[t].codec == kDense;
+      words_of_routes_.push_back(2 * std::uint64_t{found.request.route_of[t]} + (is_dense ? 1 : 0));
+    }
+    add_by_group(*choice_, found.request, found.cost);
+    return Ok{};
+  }
+
+  // Rank 0 tells the routes of the plan by group, if it has one.
+  Status share_routes() {
+    if (told_.num_routes == 0) return Ok{};
+    const std::size_t tensors = inputs_.request.tensors.size();
+    if (told_.num_routes > tensors) return invalid("more routes than tensors");
+    words_of_routes_.resize(kWordsOfRoute * told_.num_routes + tensors);
+    Exchange exchange{ExchangeKind::Broadcast};
+    exchange.output = {reinterpret_cast<std::uint8_t*>(words_of_routes_.data()),
+                       sizeof(std::uint64_t) * words_of_routes_.size()};
+    return exchange_now(transport_, exchange, inputs_.session.timeout, "choosing a plan");
+  }
+
+  PlanCandidate candidate_of(const Told::Candidate& words) const {
+    if (words.plan == kByGroup) return candidate_by_group();
+    PlanCandidate candidate{.plan = std::string(plan_of_index(words.plan)),
+                            .piece_bytes = words.piece_bytes,
+                            .lengths = static_cast<LengthPolicy>(words.lengths % 3),
+                            .is_dense = words.is_dense != 0};
+    return candidate;
+  }
+
+  PlanCandidate candidate_by_group() const {
+    PlanCandidate candidate{.plan = "routes"};
+    const std::uint64_t* next = words_of_routes_.data();
+    for (std::uint64_t i = 0; i < told_.num_routes; ++i, next += kWordsOfRoute) {
+      candidate.routes.push_back({std::string(plan_of_index(next[0])), next[1],
+                                  static_cast<LengthPolicy>(next[2] % 3), inputs_.request.option});
+    }
+    for (std::size_t t = 0; t < inputs_.request.tensors.size(); ++t) {
+      candidate.route_of.push_back(static_cast<std::uint32_t>(next[t] / 2));
+      candidate.is_exact.push_back(next[t] % 2 == 1);
+    }
+    return candidate;
   }
 
   Result<AutoPlan> settle() {
@@ -224,9 +276,36 @@ class AutoChoice {
   std::optional<PlanChoice> choice_;     // only on rank 0
   std::vector<std::size_t> tried_;       // only on rank 0: indices of its candidates
   Told told_;
+  // Routes of the plan by group, kWordsOfRoute each, and by tensor 2 * its route, + 1 if exact.
+  std::vector<std::uint64_t> words_of_routes_;
 };
 
 }  // namespace
+
+CostInputs costs_on(const KnownNetwork& network, std::uint32_t ranks_per_machine,
+                    std::uint32_t threads) {
+  CostInputs costs;
+  costs.cores = std::max(1U, std::thread::hardware_concurrency());
+  costs.threads = std::min<double>(threads, costs.cores);
+  costs.ranks_per_machine = ranks_per_machine;
+  // The time that exchanges take on their threads is not latency. It was measured with all ranks
+  // running on the machine's cores.
+  costs.network = network.model;
+  const double share = std::min(1.0, costs.cores / costs.ranks_per_machine);
+  for (std::size_t i = 0; i < costs.exchange_work.size(); ++i) {
+    Line& line = costs.network.lines[i].line;
+    const double gap = std::min(costs.network.gaps[i], line.base);
+    line.base -= gap;
+    costs.exchange_work[i] = {share * gap, share * network.copying[i]};
+  }
+  return costs;
+}
+
+std::uint32_t copies_on(const CostInputs& costs) {
+  if (costs.threads == 0) return 1;
+  return static_cast<std::uint32_t>(
+      std::clamp<double>(costs.cores / costs.threads, 1, costs.ranks_per_machine));
+}
 
 bool has_choice(const PlanRequest& request) {
   return std::ranges::none_of(

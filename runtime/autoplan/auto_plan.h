@@ -65,6 +65,13 @@ struct KnownNetwork {
   std::array<double, kMeasuredKinds.size()> copying{};
 };
 
+/// What is known of a step's costs before programs are measured. Ranks compute on `threads` each;
+/// 0: on a device.
+CostInputs costs_on(const KnownNetwork& network, std::uint32_t ranks_per_machine,
+                    std::uint32_t threads);
+/// How many ranks of a machine compute at once, so that as many measure at once (SpeedOptions).
+std::uint32_t copies_on(const CostInputs& costs);
+
 struct AutoPlanInputs {
   PlanRequest request;                     // without plan, piece size and lengths
   SyncOptions session;                     // without plan; threads: the rank's own number, not 0

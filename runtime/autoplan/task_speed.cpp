@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Larger than caches, yet a session for each piece does not take too much memory.
-constexpr std::int64_t kMostElems = 4 << 20;
+constexpr std::int64_t kMostElems = 16 << 20;
 constexpr std::int64_t kMostPieces = 64;
 constexpr std::array<std::int64_t, 3> kPieceElems = {1024, 16384, 262144};
 

@@ -219,7 +219,10 @@ typedef struct cinch_sync_options {
    * takes neither "ring" nor "tree", and one without a carrier of sums (cinch_program_info) no
    * plan that encodes sums again: INVALID_ARGUMENT. "reduce_scatter" gives each rank the update of
    * its part alone, in a tensor of that size. "auto" picks the fastest plan on these ranks, which
-   * takes some seconds to measure and to try (docs/sync_reference.md). */
+   * takes some seconds to measure and to try (docs/sync_reference.md). A text with a dot or a
+   * slash is a file that `cinch plan` wrote: tensors have the programs of the file, and are
+   * exchanged as it says. Errors: INVALID_ARGUMENT (names the first three differences), CORRUPT_FILE,
+   * VERSION_MISMATCH, IO. */
   const char* plan;
   uint64_t
       piece_bytes; /* bytes of gradient to encode and send at a time; 0: 4 MiB, or auto's choice */
@@ -242,6 +245,10 @@ typedef struct cinch_sync_options {
   void* stream; /* CUstream that makes tensors ready, in its order; NULL: they are ready */
   /* Any program for that GPU, if no tensor has one; else NULL. */
   const cinch_program* plain;
+  /* For auto: by tensor, in the order of the tensors, seconds from a step's begin until the gradient
+   * is ready, the same on all ranks; plans are predicted and tried behind such a backward pass.
+   * NULL: all are ready when a step begins. */
+  const double* ready_seconds;
 } cinch_sync_options;
 
 typedef struct cinch_sync cinch_sync;

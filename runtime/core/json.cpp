@@ -139,6 +139,60 @@ void take_apart(json& value, int depth) noexcept {
 
 }  // namespace
 
+void JsonPart::refuse(const std::string& why) const {
+  throw std::invalid_argument(where.empty() ? why : where + ": " + why);
+}
+
+std::optional<JsonPart> JsonPart::find(const char* key) const {
+  if (!value.is_object()) refuse("is not an object");
+  if (!value.contains(key)) return std::nullopt;
+  return JsonPart{value.at(key), where.empty() ? key : where + "." + key};
+}
+
+JsonPart JsonPart::at(const char* key) const {
+  const std::optional<JsonPart> found = find(key);
+  if (!found) refuse(fmt::format("has no \"{}\"", key));
+  return *found;
+}
+
+std::vector<JsonPart> JsonPart::entries() const {
+  if (!value.is_array()) refuse("is not a list");
+  std::vector<JsonPart> parts;
+  parts.reserve(value.size());
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    parts.push_back({value[i], fmt::format("{}[{}]", where, i)});
+  }
+  return parts;
+}
+
+std::string JsonPart::text() const {
+  if (!value.is_string()) refuse("is not a text: " + value.dump());
+  return value.get<std::string>();
+}
+
+double JsonPart::number() const {
+  constexpr double kMost = 1e6;
+  const bool is_fine =
+      value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMost;
+  if (!is_fine) refuse("is not a number from 0 to 1000000: " + value.dump());
+  return value.get<double>();
+}
+
+std::uint64_t JsonPart::count(std::uint64_t most) const {
+  if (!value.is_number_unsigned()) refuse("is not a whole number of at least 0: " + value.dump());
+  const auto number = value.get<std::uint64_t>();
+  if (number > most) refuse(fmt::format("is more than {}: {}", most, number));
+  return number;
+}
+
+Status check_file_kind(const JsonPart& file, const char* kind, int format) {
+  const JsonPart name = file.at("file"), number = file.at("format");
+  if (name.text() != kind) name.refuse(fmt::format("is not \"{}\"", kind));
+  if (number.count() == static_cast<std::uint64_t>(format)) return Ok{};
+  return fail(ErrorKind::VersionMismatch,
+              fmt::format("{} of format {}, not {}", kind, number.count(), format));
+}
+
 json parse_user_json(std::string_view text) {
   json root;
   const std::string problem = UserJsonReader(root, text).read();

@@ -8,6 +8,9 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
+
+#include "runtime/core/error.h"
 
 namespace cinch::rt {
 
@@ -37,6 +40,27 @@ T whole_number(const nlohmann::json& from, const char* key) {
 
 /// Throws std::invalid_argument: "line 3, column 7: ',' or '}' is expected, not ]".
 nlohmann::json parse_user_json(std::string_view text);
+
+/// A part of such a file, and its place in it, as "models[2].seconds". Its members throw
+/// std::invalid_argument, which names the place.
+struct JsonPart {
+  const nlohmann::json& value;
+  std::string where;
+
+  [[noreturn]] void refuse(const std::string& why) const;
+  JsonPart at(const char* key) const;
+  /// None: the object has no such entry.
+  std::optional<JsonPart> find(const char* key) const;
+  std::vector<JsonPart> entries() const;
+  std::string text() const;
+  /// A time or an error: from 0 to 10^6, so that sums stay far from overflowing.
+  double number() const;
+  std::uint64_t count(std::uint64_t most = UINT64_MAX) const;
+};
+
+/// Is this such a file? `kind` is the text of its entry "file". Errors: VersionMismatch. Throws as
+/// JsonPart.
+Status check_file_kind(const JsonPart& file, const char* kind, int format);
 
 // Parses JSON texts when memory may run out. The library's own values allocate while they are
 // destroyed, which then ends the process; these do not. Internal to runtime.

@@ -71,6 +71,21 @@ std::string reason_of(const PlanChoice& choice) {
                      named(choice.chosen));
 }
 
+// Does a narrow field carry the sum of several ranks, not shares of the mean? Under other plans it
+// carries a gradient or the mean, and two_shot sends no more bytes than plans that add on the way.
+bool may_overflow(const PlanRequest& request, const Plan& plan) {
+  std::vector<SumRules> rules;
+  rules.reserve(request.codecs.size());
+  for (const CodecFacts& codec : request.codecs)
+    rules.push_back({.takes_partial_sums = codec.do_sums_fit()});
+  if (request.world == 1) return false;
+  if (find_refusal(plan, rules)) return true;
+  return std::ranges::any_of(plan.ranks[0].tasks, [&](const Task& task) {
+    return task.kind == TaskKind::Join &&
+           !rules[plan.groups[task.groups[0]].codec].takes_partial_sums;
+  });
+}
+
 class Choice {
  public:
   Choice(const PlanRequest& request, const CostInputs& inputs, const ChoiceSpace& space)
@@ -106,7 +121,7 @@ class Choice {
   Status try_pieces(const std::string& plan) {
     for (const std::uint64_t piece_bytes : piece_sizes()) {
       for (const bool is_dense : {true, false}) {
-        const bool is_possible = is_dense ? may_be_dense() : is_compressed(request_);
+        const bool is_possible = is_dense ? is_dense_possible() : is_compressed(request_);
         if (!is_possible) continue;
         for (const LengthPolicy lengths : length_policies(is_dense)) {
           CINCH_TRY(try_one({plan, piece_bytes, lengths, is_dense, {}}));
@@ -116,46 +131,14 @@ class Choice {
     return Ok{};
   }
 
-  // Dense tensors are averaged. A program that does not take partial sums, such as a vote, computes
-  // something else from the sum; so does one whose sums another program carries, such as momentum.
-  bool may_be_dense() const {
-    if (!is_compressed(request_)) return true;
-    return space_.may_be_dense &&
-           std::ranges::all_of(request_.tensors, [&](const PlanTensor& tensor) {
-             if (tensor.codec == kDense) return true;
-             const CodecFacts& codec = request_.codecs[tensor.codec];
-             return codec.takes_partial_sums && codec.carrier.kind == CarrierKind::Itself;
-           });
-  }
-
-  // Does a narrow field carry the sum of several ranks, not shares of the mean? Under other plans
-  // it carries a gradient or the mean, and two_shot sends no more bytes than plans that add on the
-  // way.
-  bool may_overflow(const Plan& plan) const {
-    std::vector<SumRules> rules;
-    rules.reserve(request_.codecs.size());
-    for (const CodecFacts& codec : request_.codecs)
-      rules.push_back({.takes_partial_sums = codec.do_sums_fit()});
-    if (request_.world == 1) return false;
-    if (find_refusal(plan, rules)) return true;
-    return std::ranges::any_of(plan.ranks[0].tasks, [&](const Task& task) {
-      return task.kind == TaskKind::Join &&
-             !rules[plan.groups[task.groups[0]].codec].takes_partial_sums;
-    });
+  bool is_dense_possible() const {
+    return !is_compressed(request_) || (space_.may_be_dense && may_be_dense(request_));
   }
 
   Status try_one(PlanCandidate candidate) {
-    auto taken = TRY(build_plan_if_taken(request_of(request_, candidate)));
-    const std::optional<Plan> made = std::move(taken);
-    if (!made) return Ok{};
-    const Plan& plan = *made;
-    // If a transport cannot add payloads, allreduce equals allgather.
-    const bool has_all_reduce = std::ranges::any_of(plan.ranks[0].tasks, [](const Task& task) {
-      return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
-    });
-    if (candidate.plan == "allreduce" && !has_all_reduce) return Ok{};
-    if (!candidate.is_dense && may_overflow(plan)) return Ok{};
-    candidate.cost = TRY(estimate_cost(plan, inputs_));
+    const auto cost = TRY(predict_useful(request_of(request_, candidate), inputs_));
+    if (!cost) return Ok{};
+    candidate.cost = *cost;
     found_.candidates.push_back(std::move(candidate));
     return Ok{};
   }
@@ -180,6 +163,45 @@ class Choice {
 };
 
 }  // namespace
+
+Result<std::optional<PlanCost>> predict_useful(const PlanRequest& request,
+                                               const CostInputs& inputs) {
+  auto taken = TRY(build_plan_if_taken(request));
+  const std::optional<Plan> plan = std::move(taken);
+  if (!plan) return std::nullopt;
+  const bool has_all_reduce = std::ranges::any_of(plan->ranks[0].tasks, [](const Task& task) {
+    return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
+  });
+  if (request.plan == "allreduce" && request.routes.empty() && !has_all_reduce) return std::nullopt;
+  if (is_compressed(request) && may_overflow(request, *plan)) return std::nullopt;
+  return TRY(estimate_cost(*plan, inputs));
+}
+
+// A program that does not take partial sums, such as a vote, computes something else from the sum
+// than a mean; so does one whose sums another program carries, such as momentum.
+bool may_be_dense(const PlanRequest& request) {
+  return std::ranges::all_of(request.tensors, [&](const PlanTensor& tensor) {
+    if (tensor.codec == kDense) return true;
+    const CodecFacts& codec = request.codecs[tensor.codec];
+    return codec.takes_partial_sums && codec.carrier.kind == CarrierKind::Itself;
+  });
+}
+
+void add_by_group(PlanChoice& choice, const PlanRequest& by_group, const PlanCost& cost) {
+  PlanCandidate candidate{
+      .plan = "routes", .routes = by_group.routes, .route_of = by_group.route_of, .cost = cost};
+  for (const PlanTensor& tensor : by_group.tensors) {
+    candidate.is_exact.push_back(tensor.codec == kDense);
+  }
+  candidate.is_dense = !is_compressed(by_group);
+  const auto later = std::ranges::find_if(choice.candidates, [&](const PlanCandidate& each) {
+    return each.cost.seconds > cost.seconds;
+  });
+  choice.candidates.insert(later, candidate);
+  if (kTie * cost.seconds >= choice.chosen.cost.seconds) return;
+  choice.chosen = std::move(candidate);
+  choice.reason = reason_of(choice);
+}
 
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space) {
@@ -235,6 +257,11 @@ PlanRequest request_of(PlanRequest request, const PlanCandidate& candidate) {
   request.plan = candidate.plan;
   request.piece_bytes = candidate.piece_bytes;
   request.lengths = candidate.lengths;
+  request.routes = candidate.routes;
+  request.route_of = candidate.route_of;
+  for (std::size_t t = 0; t < candidate.is_exact.size(); ++t) {
+    if (candidate.is_exact[t]) request.tensors[t].codec = kDense;
+  }
   if (candidate.is_dense) {
     for (PlanTensor& tensor : request.tensors) tensor.codec = kDense;
   }
@@ -242,6 +269,7 @@ PlanRequest request_of(PlanRequest request, const PlanCandidate& candidate) {
 }
 
 std::string describe_candidate(const PlanCandidate& candidate) {
+  if (!candidate.routes.empty()) return "a route for each group of tensors";
   std::string text = candidate.is_dense ? "dense " : "";
   text += fmt::format("{} in {} KiB pieces", candidate.plan, candidate.piece_bytes >> 10);
   if (candidate.lengths == LengthPolicy::Padded) text += ", padded";

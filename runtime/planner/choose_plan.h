@@ -21,7 +21,12 @@ struct PlanCandidate {
   std::uint64_t piece_bytes = 0;
   LengthPolicy lengths = LengthPolicy::Auto;
   bool is_dense = false;
-  PlanCost cost;
+  /// Instead of all these: a route for each group of tensors, in a plan that is named "routes". As
+  /// of PlanRequest; and which tensors travel in f32, whatever codec they have.
+  std::vector<PlanRoute> routes = {};
+  std::vector<std::uint32_t> route_of = {};
+  std::vector<bool> is_exact = {};
+  PlanCost cost = {};
   double tried_seconds = 0;  // of a step that really ran; 0: none did
   bool is_tried() const { return tried_seconds > 0; }
   double seconds() const { return is_tried() ? tried_seconds : cost.seconds; }
@@ -33,6 +38,19 @@ struct PlanChoice {
   /// "dense allreduce: 41.2 ms; two_shot in 4096 KiB pieces: 12.9 ms: chosen".
   std::string reason;
 };
+
+/// Predicts the request's plan. None: codecs do not take it, a sum over ranks may not fit, or it is
+/// an allreduce that a transport cannot add up, which equals allgather. Errors: those of build_plan
+/// and estimate_cost.
+Result<std::optional<PlanCost>> predict_useful(const PlanRequest& request,
+                                               const CostInputs& inputs);
+
+/// Adds a plan by group of tensors to the candidates. It is chosen if it is faster than all others
+/// by more than predictions can tell.
+void add_by_group(PlanChoice& choice, const PlanRequest& by_group, const PlanCost& cost);
+/// May the tensors travel in f32, too? Dense tensors are averaged; some programs compute something
+/// else from the sum.
+bool may_be_dense(const PlanRequest& request);
 
 /// Predicts every plan that the codecs take; hierarchical only if there are machines. `request` has
 /// no plan, piece size or lengths. Among plans that differ by less than 3 %, the first of

@@ -289,7 +289,8 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
                    .takes_partial_sums = info.takes_partial_sums(),
                    .has_narrow_fields = has_narrow_fields(info),
                    .is_linear = info.is_linear,
-                   .carrier = info.carrier};
+                   .carrier = info.carrier,
+                   .fingerprint = program->fingerprint};
   facts.bound = [program, world, step](std::int64_t rows,
                                        std::int64_t cols) -> Result<std::uint64_t> {
     const ProgramInfo& of = program->info;

@@ -160,7 +160,8 @@ void reorder(std::vector<SimulatedTask>& tasks, const std::vector<std::uint32_t>
 }
 
 // `ahead`: as of order_of_tasks; 0: the plan's own order.
-Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint32_t ahead) {
+Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint32_t ahead,
+                          PlanSpans* spans) {
   const TaskCosts costs(plan, inputs);
   PlanSimulation simulation({inputs.ranks_per_machine, inputs.cores, inputs.threads});
   std::vector<std::uint32_t> places(plan.tensors.size());
@@ -170,6 +171,7 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
   });
   std::vector<std::uint32_t> place_of_tensor(places.size());
   for (std::uint32_t i = 0; i < places.size(); ++i) place_of_tensor[places[i]] = i;
+  std::vector<std::vector<std::uint32_t>> places_of_tasks;  // by rank, if they are reordered
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
     std::vector<SimulatedTask> tasks;
     tasks.reserve(plan.ranks[rank].tasks.size());
@@ -187,31 +189,42 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
       to.peer = task.peer;
       to.sent_bytes = sent_bytes(plan, rank, task, costs);
       to.line = inputs.network.of(task.exchange).line;
-      const double sent = std::accumulate(to.sent_bytes.begin(), to.sent_bytes.end(), 0.0);
+      const double sent = to.total_bytes();
       to.seconds = inputs.exchange_work[NetworkModel::index_of(task.exchange)].at(sent);
     }
-    if (ahead > 0) reorder(tasks, order_of_tasks(plan, rank, place_of_tensor, ahead));
+    if (ahead > 0) {
+      places_of_tasks.push_back(order_of_tasks(plan, rank, place_of_tensor, ahead));
+      reorder(tasks, places_of_tasks.back());
+    }
     simulation.add_rank(std::move(tasks));
   }
-  return simulation.run();
+  auto cost = simulation.run();
+  if (!cost || spans == nullptr) return cost;
+  for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
+    const std::vector<TaskSpan>& simulated = simulation.spans(rank);
+    std::vector<TaskSpan>& to = spans->emplace_back(simulated);
+    if (ahead == 0) continue;
+    for (std::size_t t = 0; t < to.size(); ++t) to[t] = simulated[places_of_tasks[rank][t]];
+  }
+  return cost;
 }
 
 }  // namespace
 
-Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
+Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs, PlanSpans* spans) {
   if (plan.world() != inputs.network.world) {
     return invalid(
         fmt::format("a plan for {} ranks, the network has {}", plan.world(), inputs.network.world));
   }
   const auto& ready = inputs.ready_seconds;
-  if (ready.empty()) return simulate(plan, inputs, 0);
+  if (ready.empty()) return simulate(plan, inputs, 0, spans);
   if (ready.size() != plan.tensors.size()) {
     return invalid(fmt::format("{} ready times of {} tensors", ready.size(), plan.tensors.size()));
   }
   // Ranks learn the order from a first step in the plan's own order, as SyncSession does.
-  const PlanCost first = TRY(simulate(plan, inputs, 0));
+  const PlanCost first = TRY(simulate(plan, inputs, 0, nullptr));
   const bool waits = 2 * std::ranges::max(ready) > first.seconds;
-  return simulate(plan, inputs, waits ? kFewBundlesAhead : kBundlesAhead);
+  return simulate(plan, inputs, waits ? kFewBundlesAhead : kBundlesAhead, spans);
 }
 
 void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
@@ -220,6 +233,7 @@ void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
   rank.next.resize(rank.tasks.size());
   for (std::uint32_t t = 0; t < rank.tasks.size(); ++t) {
     const SimulatedTask& task = rank.tasks[t];
+    rank.spans.push_back({0, 0, task.total_bytes()});
     rank.missing.push_back(task.after.size() + (task.ready_seconds > 0 ? 1 : 0));
     if (task.ready_seconds > 0) {
       arrivals_.push({task.ready_seconds, static_cast<std::uint32_t>(ranks_.size() - 1), t});
@@ -244,6 +258,7 @@ double PlanSimulation::threads_of(std::uint32_t rank, const Work& work) const {
 
 void PlanSimulation::start_work(std::uint32_t rank, Work& work, std::uint32_t task) {
   work = {true, task, ranks_[rank].tasks[task].seconds};
+  ranks_[rank].spans[task].begin = now_;
   busy_threads_[rank / cores_.ranks_per_machine] += threads_of(rank, work);
 }
 
@@ -310,6 +325,7 @@ void PlanSimulation::start_tasks(std::uint32_t rank) {
   while (!own.issuing.is_running && own.num_started < own.exchanges.size() &&
          own.missing[own.exchanges[own.num_started]] == 0) {
     const std::uint32_t task = own.exchanges[own.num_started++];
+    own.spans[task].begin = now_;
     if (own.num_in_flight++ == 0) own.in_flight_since = now_;
     if (own.tasks[task].seconds > 0) {
       start_work(rank, own.issuing, task);
@@ -327,6 +343,7 @@ void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
   ++own.num_ended;
   own.cost.seconds = now_;
+  own.spans[task].end = now_;
   for (const std::uint32_t later : own.next[task]) release(rank, later);
   if (own.tasks[task].kind == TaskKind::Exchange) {
     if (--own.num_in_flight == 0) own.cost.network_seconds += now_ - own.in_flight_since;

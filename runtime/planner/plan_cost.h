@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -54,13 +55,23 @@ struct PlanCost {
   double network_seconds = 0;  // while at least one exchange is under way
 };
 
-/// Predicts the cost. The plan has passed check_plan. A collective ends when all ranks have joined
+/// When a task runs, in seconds from the step's begin.
+struct TaskSpan {
+  double begin = 0, end = 0;
+  double sent_bytes = 0;  // to other ranks
+};
+/// By rank and task of the plan.
+using PlanSpans = std::vector<std::vector<TaskSpan>>;
+
+/// Predicts the cost, and, where `spans` is given, when each task runs. The plan has passed
+/// check_plan. A collective ends when all ranks have joined
 /// and their bytes have arrived; messages and parts of collectives share the links of both sides.
 /// With ready times, tasks follow the order of steps in parts (order_of_tasks), and the time is
 /// that from the step's begin on. Errors: InvalidArgument (a `sync` that is a single task, since a
 /// plan does not tell its exchanges; another number of ranks than the network's, or of ready times
 /// than tensors).
-Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs);
+Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs,
+                               PlanSpans* spans = nullptr);
 
 // Runs tasks with known times as PlanRunner would. Each rank computes one task at a time, the first
 // that is ready. Exchanges begin in order as soon as they are ready, and overlap.
@@ -74,6 +85,7 @@ struct SimulatedTask {
   std::uint32_t peer = 0;
   std::vector<double> sent_bytes;  // by rank
   Line line;
+  double total_bytes() const { return std::accumulate(sent_bytes.begin(), sent_bytes.end(), 0.0); }
 };
 
 /// If ranks of a machine compute at once on more threads than it has cores, they slow down.
@@ -89,6 +101,8 @@ class PlanSimulation {
   void add_rank(std::vector<SimulatedTask> tasks);
   /// Runs the simulation, once. Errors: InvalidArgument (tasks that never end).
   Result<PlanCost> run();
+  /// Of the rank's tasks, behind run.
+  const std::vector<TaskSpan>& spans(std::uint32_t rank) const { return ranks_[rank].spans; }
 
  private:
   using Indices = std::vector<std::uint32_t>;
@@ -110,6 +124,7 @@ class PlanSimulation {
     std::size_t num_in_flight = 0;
     double in_flight_since = 0;
     PlanCost cost;
+    std::vector<TaskSpan> spans;
   };
   struct Event {
     double time = 0;

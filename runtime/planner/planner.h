@@ -1,6 +1,7 @@
 // Builds plans: which rank encodes, sends, adds and decodes what, and in which order. All ranks
 // that ask with the same arguments get the same plan.
 #pragma once
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,6 +43,7 @@ struct CodecFacts {
   bool is_linear = false;
   SumCarrier carrier = {};
   std::uint32_t carrier_codec = kDense;
+  std::array<std::uint64_t, 2> fingerprint{};  // ProgramImage::fingerprint
   SumRules sum_rules() const { return {takes_partial_sums, carrier.kind}; }
   /// Do ranks send shares of the mean where they would else send sums, which may be too large?
   bool sends_shares() const {

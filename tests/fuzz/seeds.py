@@ -155,6 +155,22 @@ def network(cinch):
         return (Path(folder) / "net").read_bytes()
 
 
+def planned(cinch):
+    """A plan file, and the speeds that it was made from, as short as they come."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        (at / "p.csv").write_text("name,shape,ready_us\na,100x100,100\nb,10,250\n")
+        subprocess.run([cinch, "plan", "--measure", "onebit", "--seconds", "0", "--output", at / "speeds"], check=True, stdout=subprocess.DEVNULL)
+        table = json.loads((at / "speeds").read_text())
+        for curve in ("decode", "decode_add", "finish", "spread", "join"):
+            table["f32"][curve] = table["f32"][curve][:2]
+            table["programs"][0][curve] = []
+        (at / "speeds").write_text(json.dumps(table))
+        subprocess.run([cinch, "plan", at / "p.csv", "--ranks", "2", "--bandwidth", "1", "--speeds", at / "speeds", "--programs", "onebit", "--output", at / "plan"],
+                       check=True, stdout=subprocess.DEVNULL)
+        return {"plan": (at / "plan").read_bytes(), "speeds": (at / "speeds").read_bytes()}
+
+
 def policies():
     rules = [{"name": "*.bias", "use": "exact"}, {"min_elements": 100, "min_dims": 2, "use": "dgc", "set": {"ratio": 0.001}, "priority": 1},
              {"name": "frozen.[a-z]?", "use": "off"}, {"max_elements": 9, "max_dims": 1, "priority": -3}]
@@ -183,6 +199,7 @@ def inputs(cinch, target):
                             "json": b'{"forward_us": 1500, "tensors": [{"name": "a", "shape": [10, 20], "ready_us": 100}, {"name": "b", "numel": 3, "ready_gap_us": 1}]}',
                             "nan": b"# optimizer_us 20\nname,numel,ready_gap_us\na,10,nan\n"},
         "network": lambda: {"loopback": network(cinch)},
+        "plan_file": lambda: planned(cinch),
         "agreement": lambda: {"open": bytes([1, 2]) + bytes(16), "step": bytes([9, 3]) + struct.pack("<QQ", 7, 1),
                               "differs": bytes([0, 0]) + b"tensor fc of 3 x 4"},
         "rendezvous": rendezvous,

@@ -43,6 +43,7 @@ TARGETS = {
         ("checkpoint", 2048, []),
         ("policy", 1024, []),
         ("network", 4096, []),
+        ("plan_file", 4096, []),
         ("profile", 1024, [ROOT / "tests" / "bench" / "profiles"]),
         ("agreement", 2048, []),
         ("rendezvous", 1024, []),

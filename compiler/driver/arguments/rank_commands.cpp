@@ -48,7 +48,7 @@ void add_transport(const Registry& registry, CLI::App* command, TransportOptions
 void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
   add_value(command, "--plan", options.plan, "PLAN",
             "how ranks exchange: auto, allreduce, allgather, two_shot, ring, ps, tree or "
-            "hierarchical; auto measures and chooses")
+            "hierarchical; auto measures and chooses; or a file that `cinch plan` wrote")
       ->capture_default_str();
   add_count(command, "--machine-ranks", options.ranks_per_machine,
             "plan hierarchical: the number of ranks on each machine; they have successive numbers",
@@ -88,8 +88,8 @@ void add_sync(Registry& registry) {
   CLI::App* command =
       registry.add("sync", "averages gradients over ranks, compressed", run_sync_command, options);
   add_value(command, "program", options->program.program, "PROGRAM",
-            "a file, file:name, a name of the standard library, or none to compress nothing")
-      ->required();
+            "a file, file:name, a name of the standard library, or none to compress nothing; "
+            "required unless --plan is a file");
   add_bindings(command, options->program.bindings);
   add_headers(command, options->program.headers);
   add_states(command, options->program.states);
@@ -137,6 +137,52 @@ void add_probe(Registry& registry) {
   add_value(command, "--output", options->output, "NET.json", "writes what was measured");
   add_json(command, options->json);
   command->footer("Example: mpirun -n 4 cinch probe --transport mpi --output net.json");
+}
+
+void add_plan(Registry& registry) {
+  auto options = std::make_shared<PlanCommandOptions>();
+  CLI::App* command = registry.add(
+      "plan",
+      "chooses for each tensor whether it is compressed, with what, and how ranks exchange it",
+      run_plan, options);
+  add_value(command, "profile", options->profile, "MODEL.csv",
+            "when a backward pass has each tensor ready");
+  add_value(command, "--programs", options->programs, "PROGRAM",
+            "what tensors may be compressed with, as words or separated by commas; none is f32, "
+            "which is always among them");
+  add_value(command, "--network", options->network, "NET.json",
+            "what `cinch probe` has measured and written; without it, loopback with --ranks");
+  add_count(command, "--ranks", options->ranks, "number of ranks; 0: as --network says", 0,
+            kMaxRanks)
+      ->capture_default_str();
+  add_value(command, "--latency", options->latency_us, "MICROSECONDS",
+            "without --network: the latency of every link")
+      ->check(between(0, 1e12));
+  add_value(command, "--bandwidth", options->megabits_per_second, "MBIT/S",
+            "without --network: the bandwidth of every link; 0: that of memory")
+      ->check(between(0, 1e12));
+  add_count(command, "--machine-ranks", options->ranks_per_machine,
+            "the number of ranks on each machine; they have successive numbers", 1)
+      ->capture_default_str();
+  add_value(
+      command, "--speeds", options->speeds, "SPEEDS.json",
+      "what --measure has written, perhaps elsewhere; without it, programs are measured here");
+  add_value(
+      command, "--measure", options->measured, "PROGRAM",
+      "measures these programs for --speeds, with --ranks on this machine, and plans nothing");
+  add_execution(command, options->execution);
+  add_seconds(command, "--seconds", options->seconds, "time to measure each program, about");
+  add_count(command, "--elements", options->elements,
+            "--measure: elements of the largest gradient, which should not fit into caches", 1)
+      ->capture_default_str();
+  command->add_flag("--explain", options->explain, "prints a row for each group of tensors");
+  add_value(command, "--output", options->output, "PLAN.json",
+            "writes the plan, for `cinch sync --plan`; with --measure, the speeds");
+  add_value(command, "--trace", options->trace, "FILE",
+            "writes the predicted timeline of a step, for Perfetto");
+  add_json(command, options->json);
+  command->footer(
+      "Example: cinch plan gpt2.csv --network net.json --programs onebit,fp16 --output plan.json");
 }
 
 // Commands that test programs and measure them.

@@ -134,6 +134,7 @@ void add_completion(Registry& registry);
 // rank_commands.cpp: commands that work on several ranks.
 void add_sync(Registry& registry);
 void add_probe(Registry& registry);
+void add_plan(Registry& registry);
 
 // `cinch help [COMMAND…]` prints what `cinch COMMAND… --help` does. It also has pages about topics
 // that all commands share.

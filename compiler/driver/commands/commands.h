@@ -29,6 +29,7 @@ ExitCode run_cache_pack(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
 ExitCode run_cache_improve(const CacheOptions& options);
 ExitCode run_probe(const ProbeCommandOptions& options);
+ExitCode run_plan(const PlanCommandOptions& options);
 ExitCode run_sync_command(const SyncCommandOptions& options);
 
 }  // namespace cinch::driver

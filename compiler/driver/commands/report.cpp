@@ -50,35 +50,6 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
   return tensors;
 }
 
-// Without the blanks around it.
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
-// Splits "onebit, topk(ratio: 0.1, a: 2)" into two: commas within brackets belong to a program.
-std::vector<std::string> split_programs(const std::vector<std::string>& words) {
-  std::vector<std::string> programs;
-  for (const std::string& word : words) {
-    std::string program;
-    int depth = 0;
-    for (const char c : word) {
-      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-      if (c == ',' && depth == 0) {
-        programs.push_back(trimmed(program));
-        program.clear();
-      } else {
-        program += c;
-      }
-    }
-    programs.push_back(trimmed(program));
-  }
-  std::erase(programs, "");
-  if (programs.empty()) throw UsageError("--programs names no program");
-  return programs;
-}
-
 // The requested programs, else all of the library that work alone.
 std::vector<Candidate> candidates_of(const SurveyOptions& options) {
   const std::vector<StdlibFile> files = stdlib_files();
@@ -90,7 +61,7 @@ std::vector<Candidate> candidates_of(const SurveyOptions& options) {
   }
   if (options.programs.empty()) return candidates;
   std::vector<Candidate> chosen;
-  for (const std::string& name : split_programs(options.programs)) {
+  for (const std::string& name : split_programs(options.programs, "--programs")) {
     const auto known = std::ranges::find(candidates, name, &Candidate::name);
     chosen.push_back(known == candidates.end() ? Candidate{name, name, "own"} : *known);
   }

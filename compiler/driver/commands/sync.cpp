@@ -215,16 +215,26 @@ class SyncCommand {
                bool writes = true) {
     check_state_names(options_, world);
     check_ranks_of_plan(options_, world);
-    subject_ = assign_programs(options_, tensors);
+    if (rt::is_plan_file(options_.plan)) {
+      plan_file_ =
+          value_or_throw(rt::plan_file_from_json(read_text_file(options_.plan)), options_.plan);
+      tell_other_profile();
+    }
+    subject_ = plan_file_ ? assign_by_plan_file(options_, *plan_file_, tensors)
+                          : assign_programs(options_, tensors);
     check_routes();
     const auto encodes_sums = [](const rt::PolicyRoute& route) {
       return !route.plan.empty() && rt::encodes_sums(route.plan);
     };
-    const bool needs_carriers = options_.plan == "auto" || rt::encodes_sums(options_.plan) ||
+    const bool needs_carriers = options_.plan == "auto" || plan_file_ ||
+                                rt::encodes_sums(options_.plan) ||
                                 std::ranges::any_of(subject_.routes, encodes_sums);
-    if (needs_carriers) add_carriers(options_, subject_);
+    if (needs_carriers) add_carriers(options_.execution, subject_);
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
+    if (plan_file_) {
+      request = value_or_throw(rt::with_plan_file(std::move(request), *plan_file_), options_.plan);
+    }
     if (options_.plan == "auto") {
       const Progress progress("measuring plans");
       rt::AutoPlan chosen = choose(request);
@@ -235,6 +245,13 @@ class SyncCommand {
     saved_ = read_saved_states(options_);
     if (writes && !options_.save_plan.empty())
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
+  }
+
+  void tell_other_profile() const {
+    if (options_.profile.empty() || plan_file_->profile.empty()) return;
+    if (rt::digest_text(read_text_file(options_.profile)) == plan_file_->profile) return;
+    print_aside("{}: it was planned for another profile than {}\n", options_.plan,
+                options_.profile);
   }
 
   // Plans of rules stand beside that of the command.
@@ -363,6 +380,7 @@ class SyncCommand {
 
   const SyncCommandOptions& options_;
   SyncSubject subject_;
+  std::optional<rt::PlanFile> plan_file_;  // of --plan FILE
   std::optional<SyncDevices> devices_;
   std::shared_ptr<const rt::Plan> plan_;
   std::optional<rt::PlanChoice> choice_;  // for plan auto
@@ -371,6 +389,21 @@ class SyncCommand {
   std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by rank
 };
 
+// A file says which program each tensor takes.
+void check_programs(const SyncCommandOptions& options) {
+  if (!rt::is_plan_file(options.plan)) {
+    if (!options.program.program.empty()) return;
+    throw UsageError("PROGRAM is required, or --plan with a file of `cinch plan`");
+  }
+  const bool is_alone = options.program.program.empty() && options.program.bindings.empty() &&
+                        options.policy.empty() && !options.piece_bytes && options.lengths == "auto";
+  if (is_alone) return;
+  throw UsageError(
+      "--plan {} says which program each tensor takes, and how it is exchanged: give no PROGRAM, "
+      "--set, --policy, --piece-bytes or --lengths",
+      options.plan);
+}
+
 }  // namespace
 
 ExitCode run_sync_command(const SyncCommandOptions& options) {
@@ -378,6 +411,7 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
     throw UsageError("--at-once needs --profile");
   }
   check_plan_name(options);
+  check_programs(options);
   require_distinct_files({{"--output", options.output},
                           {"--trace", options.trace},
                           {"--save-plan", options.save_plan},

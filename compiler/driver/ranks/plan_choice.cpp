@@ -11,6 +11,7 @@
 #include "compiler/driver/report/text.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/network/network_model.h"
+#include "runtime/planner/plan_file.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::driver {
@@ -31,16 +32,15 @@ rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t w
                      options.probe, model.transport, model.world, options.transport, world);
 }
 
-rt::KnownNetwork loopback_network(const SyncCommandOptions& options,
-                                  const rt::AutoPlanInputs& inputs) {
-  const std::uint32_t world = inputs.request.world;
-  if (!options.probe.empty()) return {read_network(options, world), {}};
-  const rt::LinkShape shape = link_shape(options);
+}  // namespace
+
+rt::KnownNetwork loopback_network(std::uint32_t world, const rt::LinkShape& shape,
+                                  std::chrono::milliseconds timeout) {
   // On links without a shape threads meet and copy, so all of the time is work.
   rt::LoopbackWorld links(world);
   const double seconds = shape.is_shaped() ? kOverheadSeconds : kNetworkSeconds;
   const rt::NetworkModel threads =
-      measure_on_threads(world, {kLargestBytes, seconds, inputs.session.timeout},
+      measure_on_threads(world, {kLargestBytes, seconds, timeout},
                          [&](std::uint32_t rank) { return links.transport(rank); });
   rt::KnownNetwork known{rt::shaped_network(world, shape), {}};
   for (std::size_t i = 0; i < known.model.lines.size(); ++i) {
@@ -51,6 +51,8 @@ rt::KnownNetwork loopback_network(const SyncCommandOptions& options,
   }
   return known;
 }
+
+namespace {
 
 json candidate_json(const rt::PlanCandidate& candidate) {
   const auto ms = [](double seconds) { return seconds * 1e3; };
@@ -91,10 +93,13 @@ rt::ChoiceSpace space_of(const SyncCommandOptions& options) {
 rt::AutoPlan choose_on_loopback(const SyncCommandOptions& options,
                                 std::vector<rt::AutoPlanInputs> by_rank) {
   if (!rt::has_choice(by_rank[0].request)) return rt::without_choice(by_rank[0].request);
-  by_rank[0].network = loopback_network(options, by_rank[0]);
-  rt::LoopbackWorld links(by_rank[0].request.world, link_shape(options));
+  const std::uint32_t world = by_rank[0].request.world;
+  by_rank[0].network = options.probe.empty() ? loopback_network(world, link_shape(options),
+                                                                by_rank[0].session.timeout)
+                                             : rt::KnownNetwork{read_network(options, world), {}};
+  rt::LoopbackWorld links(world, link_shape(options));
   std::vector<rt::AutoPlan> chosen(by_rank.size());
-  run_on_rank_threads(by_rank[0].request.world, [&](std::uint32_t rank) {
+  run_on_rank_threads(world, [&](std::uint32_t rank) {
     const auto transport = links.transport(rank);
     by_rank[rank].measures_network = false;
     chosen[rank] = value_or_throw(rt::choose_auto_plan(by_rank[rank], *transport));
@@ -155,6 +160,7 @@ void check_plan_name(const SyncCommandOptions& options) {
         "in the same way and then gathers the parts");
   }
   const std::string& plan = options.plan;
+  if (rt::is_plan_file(plan)) return;
   std::vector<std::string_view> names(rt::plan_names().begin(), rt::plan_names().end());
   names.emplace_back("auto");
   const bool is_known = std::ranges::find(names, plan) != names.end();

@@ -106,6 +106,11 @@ class StepPredictor {
 
 // `--plan auto` of the command: known facts about its network, and the text about the choice.
 
+// What is known of ranks that are threads of this process, on links of this shape: measures how
+// they meet and copy. Throws CommandError.
+rt::KnownNetwork loopback_network(std::uint32_t world, const rt::LinkShape& shape,
+                                  std::chrono::milliseconds timeout);
+
 // The choices to try, besides the options' own wishes.
 rt::ChoiceSpace space_of(const SyncCommandOptions& options);
 

@@ -96,10 +96,6 @@ RankTensors read_folder(const SyncCommandOptions& options, const std::string& fo
   return tensors;
 }
 
-rt::ReadyProfile read_profile(const std::string& path) {
-  return value_or_throw(rt::parse_profile(path, read_text_file(path)));
-}
-
 // Without an input: different numbers on every rank.
 RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
   constexpr std::size_t kShift = 104729;  // a prime
@@ -112,13 +108,7 @@ RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
           values, values.begin() + static_cast<std::ptrdiff_t>(rank * kShift % values.size()));
     }
     rt::NpyArray& array = tensors.arrays.emplace_back();
-    // Without a shape, tensors that are not small become matrices, as nearly square as possible.
-    array.shape = tensor.shape.empty() ? std::vector{tensor.num_elems} : tensor.shape;
-    if (tensor.shape.empty() && tensor.num_elems >= rt::kSmallElements) {
-      auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(tensor.num_elems)));
-      while (tensor.num_elems % rows != 0) --rows;
-      array.shape = {rows, tensor.num_elems / rows};
-    }
+    array.shape = shape_of(tensor);
     array.bytes.resize(4 * values.size());
     if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
     tensors.names.push_back(tensor.name);
@@ -127,6 +117,18 @@ RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
 }
 
 }  // namespace
+
+rt::ReadyProfile read_profile(const std::string& path) {
+  return value_or_throw(rt::parse_profile(path, read_text_file(path)));
+}
+
+std::vector<std::int64_t> shape_of(const rt::ReadyTensor& tensor) {
+  if (!tensor.shape.empty()) return tensor.shape;
+  if (tensor.num_elems < rt::kSmallElements) return {tensor.num_elems};
+  auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(tensor.num_elems)));
+  while (tensor.num_elems % rows != 0) --rows;
+  return {rows, tensor.num_elems / rows};
+}
 
 std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTensors& tensors) {
   RankTensors ordered;
@@ -228,8 +230,7 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
     const bool is_exact = program.program == kNoProgram;
     codecs.push_back(is_exact ? rt::kDense : static_cast<std::uint32_t>(subject.programs.size()));
     if (is_exact) continue;
-    subject.programs.push_back(load_program(program, options.execution));
-    subject.sources.push_back(program);
+    add_program(program, options.execution, subject);
   }
   for (const rt::PolicyResult::Sent& sent : result.sent) {
     const std::uint32_t codec = sent.codec == rt::kDense ? rt::kDense : codecs[sent.codec];
@@ -243,7 +244,36 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
   return subject;
 }
 
-void add_carriers(const SyncCommandOptions& options, SyncSubject& subject) {
+SyncSubject assign_by_plan_file(const SyncCommandOptions& options, const rt::PlanFile& file,
+                                const RankTensors& tensors) {
+  SyncSubject subject;
+  for (const rt::PlanFile::Program& each : file.programs) {
+    ProgramOptions program = options.program;
+    program.program = each.program;
+    add_program(program, options.execution, subject);
+  }
+  std::map<std::string_view, std::uint32_t> codecs;
+  for (const rt::PlanFile::Tensor& tensor : file.tensors) {
+    codecs.emplace(tensor.name, tensor.program);
+  }
+  for (std::uint32_t i = 0; i < tensors.names.size(); ++i) {
+    // A tensor that the file does not know is told as a difference.
+    const auto found = codecs.find(tensors.names[i]);
+    const Shape shape = shape_of(tensors.arrays[i], true);
+    subject.tensors.push_back({tensors.names[i], shape.rows, shape.cols,
+                               found == codecs.end() ? rt::kDense : found->second});
+    subject.sent.push_back(i);
+  }
+  return subject;
+}
+
+void add_program(const ProgramOptions& program, const ExecutionOptions& execution,
+                 SyncSubject& subject) {
+  subject.programs.push_back(load_program(program, execution));
+  subject.sources.push_back(program);
+}
+
+void add_carriers(const ExecutionOptions& execution, SyncSubject& subject) {
   const std::size_t num_programs = subject.programs.size();
   subject.carriers.assign(num_programs, rt::kDense);
   for (std::size_t i = 0; i < num_programs; ++i) {
@@ -251,8 +281,7 @@ void add_carriers(const SyncCommandOptions& options, SyncSubject& subject) {
     ProgramOptions source = subject.sources[i];
     source.is_carrier = true;
     subject.carriers[i] = static_cast<std::uint32_t>(subject.programs.size());
-    subject.programs.push_back(load_program(source, options.execution));
-    subject.sources.push_back(std::move(source));
+    add_program(source, execution, subject);
   }
 }
 

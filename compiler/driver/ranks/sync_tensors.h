@@ -7,7 +7,9 @@
 #include "runtime/call/list_call.h"
 #include "runtime/payload/npy.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/plan_file.h"
 #include "runtime/planner/policy.h"
+#include "runtime/planner/ready_profile.h"
 #include "runtime/session/loaded_program.h"
 
 namespace cinch::driver {
@@ -58,8 +60,20 @@ struct SyncSubject {
 // program is exact. Throws CommandError.
 SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors& tensors);
 
+// --plan FILE: the programs of the file, for the tensors that it names. Throws CommandError.
+SyncSubject assign_by_plan_file(const SyncCommandOptions& options, const rt::PlanFile& file,
+                                const RankTensors& tensors);
+
+// Adds a program that is loaded for the CPU, even if ranks compute on a GPU. Throws CommandError.
+void add_program(const ProgramOptions& program, const ExecutionOptions& execution,
+                 SyncSubject& subject);
 // Loads the programs that carry the sums of others (rt::CarrierKind::Program). Throws CommandError.
-void add_carriers(const SyncCommandOptions& options, SyncSubject& subject);
+void add_carriers(const ExecutionOptions& execution, SyncSubject& subject);
+
+// Throws CommandError.
+rt::ReadyProfile read_profile(const std::string& path);
+// Without a shape, tensors that are not small become matrices, as nearly square as possible.
+std::vector<std::int64_t> shape_of(const rt::ReadyTensor& tensor);
 
 // Writes updates, by tensor of the plan: to a file, or for tensors of a folder to files in a
 // folder. Throws CommandError.

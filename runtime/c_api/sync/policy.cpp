@@ -227,6 +227,8 @@ CallStatus add_carrier(const cinch_program& program, const cinch_sync_options& o
 
 // Plan "auto" of the C API; see sync_handles.h.
 
+constexpr double kMostReadySeconds = 3600;
+
 CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::PlanRequest request,
                                      const std::vector<std::size_t>& given, rt::SyncOptions session,
                                      rt::Transport& transport) {
@@ -250,6 +252,15 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
   inputs.session = std::move(session);
   if (inputs.session.device) inputs.session.device->has_tensors = false;  // samples are not there
   inputs.step = options.first_step;
+  for (const std::size_t place : given) {
+    if (options.ready_seconds == nullptr) break;
+    const double ready = options.ready_seconds[place];
+    if (!(ready >= 0 && ready <= kMostReadySeconds)) {
+      return fail_at(place, {CINCH_INVALID_ARGUMENT,
+                             "a tensor is ready 0 to 3600 seconds behind a step's begin"});
+    }
+    inputs.ready_seconds.push_back(ready);
+  }
   if (inputs.session.threads == 0) {
     inputs.session.threads = std::max(1U, std::thread::hardware_concurrency());
   }

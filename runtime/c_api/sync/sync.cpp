@@ -6,7 +6,9 @@
 
 #include "runtime/c_api/calls.h"
 #include "runtime/c_api/sync/sync_handles.h"
+#include "runtime/core/files/file_bytes.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/plan_file.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::c_api {
@@ -91,6 +93,24 @@ CallStatus add_routes(const cinch_sync_tensor* tensors, const std::vector<std::s
   return rt::Ok{};
 }
 
+// Reads the file that the request names as its plan.
+CallResult<rt::PlanRequest> follow_plan_file(rt::PlanRequest request) {
+  if (!request.routes.empty()) {
+    return invalid("tensors have plans of their own, and " + request.plan + " has one for each");
+  }
+  const std::string path = request.plan;
+  const auto text = TRY(rt::read_text_file(path));
+  const auto named = [&path](rt::Error error) {
+    error.message = path + ": " + error.message;
+    return tl::unexpected<rt::Error>(std::move(error));
+  };
+  auto file = rt::plan_file_from_json(text);
+  if (!file) return named(std::move(file.error()));
+  auto followed = rt::with_plan_file(std::move(request), *file);
+  if (!followed) return named(std::move(followed.error()));
+  return std::move(*followed);
+}
+
 CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std::uint32_t world,
                                          const RankPrograms& programs) {
   rt::PlanRequest request;
@@ -152,6 +172,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
       plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given));
   if (request->plan.empty()) request->plan = rt::usual_plan(*request);
   CINCH_TRY(add_routes(with.tensors, made->given, *request));
+  if (rt::is_plan_file(request->plan)) request = TRY(follow_plan_file(std::move(*request)));
   CINCH_TRY(add_carriers(with, *request, programs));
   made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());

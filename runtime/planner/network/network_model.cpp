@@ -17,57 +17,17 @@ using nlohmann::json;
 constexpr const char* kFile = "cinch network";
 constexpr int kNetworkFormat = 1;
 
-// A part of the file, and its place.
-struct Part {
-  const json& value;
-  std::string where;
+ExchangeKind kind_of(const JsonPart& part) {
+  const std::string name = part.text();
+  const auto* const found = std::ranges::find(kMeasuredKinds, name, exchange_kind_name);
+  if (found == kMeasuredKinds.end()) part.refuse("is not an exchange: " + part.value.dump());
+  return *found;
+}
 
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw std::invalid_argument(where.empty() ? why : where + ": " + why);
-  }
-  Part at(const char* key) const {
-    if (!value.is_object()) refuse("is not an object");
-    if (!value.contains(key)) refuse(fmt::format("has no \"{}\"", key));
-    return {value.at(key), where.empty() ? key : where + "." + key};
-  }
-  std::vector<Part> entries() const {
-    if (!value.is_array()) refuse("is not a list");
-    std::vector<Part> parts;
-    parts.reserve(value.size());
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      parts.push_back({value[i], fmt::format("{}[{}]", where, i)});
-    }
-    return parts;
-  }
-  std::string text() const {
-    if (!value.is_string()) refuse("is not a text: " + value.dump());
-    return value.get<std::string>();
-  }
-  // Reads times and errors.
-  double number() const {
-    // No measured value is larger; sums of such times stay far from overflowing.
-    constexpr double kMost = 1e6;
-    const bool is_fine =
-        value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMost;
-    if (!is_fine) refuse("is not a number from 0 to 1000000: " + value.dump());
-    return value.get<double>();
-  }
-  std::uint64_t count() const {
-    if (!value.is_number_unsigned()) refuse("is not a whole number of at least 0: " + value.dump());
-    return value.get<std::uint64_t>();
-  }
-  ExchangeKind kind() const {
-    const std::string name = text();
-    const auto* const found = std::ranges::find(kMeasuredKinds, name, exchange_kind_name);
-    if (found == kMeasuredKinds.end()) refuse("is not an exchange: " + value.dump());
-    return *found;
-  }
-};
-
-void read_lines(const Part& models, NetworkModel& to) {
+void read_lines(const JsonPart& models, NetworkModel& to) {
   std::array<bool, kMeasuredKinds.size()> have_come{};
-  for (const Part& part : models.entries()) {
-    const std::size_t index = NetworkModel::index_of(part.at("exchange").kind());
+  for (const JsonPart& part : models.entries()) {
+    const std::size_t index = NetworkModel::index_of(kind_of(part.at("exchange")));
     if (have_come[index]) part.refuse("comes twice");
     have_come[index] = true;
     to.lines[index] = {{part.at("seconds").number(), part.at("seconds_per_byte").number()},
@@ -82,17 +42,17 @@ void read_lines(const Part& models, NetworkModel& to) {
   }
 }
 
-NetworkModel read_model(const Part& file) {
+NetworkModel read_model(const JsonPart& file) {
   NetworkModel model;
   model.transport = file.at("transport").text();
-  const Part world = file.at("ranks");
+  const JsonPart world = file.at("ranks");
   if (world.count() == 0 || world.count() > UINT32_MAX)
     world.refuse("is not a number of ranks from 1 to 4294967295");
   model.world = static_cast<std::uint32_t>(world.count());
   read_lines(file.at("models"), model);
-  for (const Part& point : file.at("points").entries()) {
+  for (const JsonPart& point : file.at("points").entries()) {
     model.points.push_back(
-        {point.at("exchange").kind(), point.at("bytes").count(), point.at("seconds").number()});
+        {kind_of(point.at("exchange")), point.at("bytes").count(), point.at("seconds").number()});
   }
   return model;
 }
@@ -187,13 +147,8 @@ std::string network_to_json(const NetworkModel& model) {
 Result<NetworkModel> network_from_json(std::string_view text) {
   try {
     const json from = parse_user_json(text);
-    const Part file{from, ""};
-    if (file.at("file").text() != kFile) file.at("file").refuse("is not \"cinch network\"");
-    if (file.at("format").count() != kNetworkFormat) {
-      return fail(ErrorKind::VersionMismatch,
-                  fmt::format("measurements of format {}, not {}", file.at("format").value.dump(),
-                              kNetworkFormat));
-    }
+    const JsonPart file{from, ""};
+    CINCH_TRY(check_file_kind(file, kFile, kNetworkFormat));
     return read_model(file);
   } catch (const std::invalid_argument& error) {
     return fail(ErrorKind::CorruptFile, std::string("measurements: ") + error.what());

@@ -92,6 +92,7 @@ class SyncOptions(ctypes.Structure):
         ("device_number", c_int32),
         ("stream", c_void_p),
         ("plain", c_void_p),
+        ("ready_seconds", POINTER(c_double)),
     ]
 
 

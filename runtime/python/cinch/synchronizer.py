@@ -58,7 +58,8 @@ class Synchronizer:
         tensors: the same list on all ranks.
         plan: "two_shot", "allreduce", "allgather", "ring", "tree", "ps", "hierarchical", "reduce_scatter", or "auto", which measures first. None:
             "allreduce" where the payloads of all programs add up, else "two_shot" where all programs take it, else "allgather".
-            Under "reduce_scatter" each rank gets the update of its part of each tensor alone: see SyncTensor.part_ends.
+            Under "reduce_scatter" each rank gets the update of its part of each tensor alone: see SyncTensor.part_ends. A text with a dot or
+            a slash is a file of `cinch plan`, which fits the tensors and their programs.
         piece_bytes: of the gradient, encoded and sent at a time; 0: a default.
         first_step: payloads are given room as of this step.
         seed: of the programs' random draws.
@@ -66,6 +67,8 @@ class Synchronizer:
         timeout: seconds in which something must move.
         device: None for CPUs, or the number of a GPU, where tensors then are.
         stream: CUstream in whose order tensors are ready.
+        ready_seconds: for "auto", when each tensor becomes ready in a step, the same on all ranks: plans are compared behind such a
+            backward pass.
 
     Use it as a context manager, or `close` it.
 
@@ -88,6 +91,7 @@ class Synchronizer:
         device: Optional[int] = None,
         stream: int = 0,
         plain: Optional[Program] = None,
+        ready_seconds: Optional[Sequence[float]] = None,
     ) -> None:
         self.transport = transport
         self.tensors = tuple(tensors)
@@ -109,6 +113,7 @@ class Synchronizer:
             device_number=device or 0,
             stream=stream,
             plain=None if plain is None else plain._handle,
+            ready_seconds=None if ready_seconds is None else self._listed_times(ready_seconds),
         )
         handles = (ctypes.c_void_p * len(self.programs))(*(program._handle for program in self.programs))
         listed = (sync_abi.SyncTensor * len(tensors))(*(self._listed(tensor, ends) for tensor, ends in zip(tensors, self._part_ends)))
@@ -120,6 +125,11 @@ class Synchronizer:
         self._held: List[Tuple[Any, Any]] = []  # for the running step
         self._release = weakref.finalize(self, _library.loaded().cinch_sync_release, handle)
         self._release.atexit = False
+
+    def _listed_times(self, times: Sequence[float]) -> Any:
+        if len(times) != len(self.tensors):
+            raise InvalidArgumentError(f"ready_seconds has {len(times)} times of {len(self.tensors)} tensors")
+        return (ctypes.c_double * len(times))(*times)
 
     def _ends(self, tensor: SyncTensor, plan: Optional[str]) -> Any:
         """The tensor's `part_ends` as the C API reads them, or None."""

@@ -17,7 +17,7 @@ from . import _told as told
 from ._group import Meeting, check_transport, group_of, open_transport
 from ._momentum import Handover
 from ._phases import Clip, Phases
-from ._policy import Named, choose, default_of, idle_rules
+from ._policy import Named, choose, default_of, has_plan_file, idle_rules, planned
 from ._settings import Settings
 
 log = logging.getLogger("cinch")
@@ -49,7 +49,7 @@ class Engine:
         # C API takes for no stream.
         self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
-        self.compressed = self._opened(tensors)
+        self.compressed = self._opened(tensors, self.settings.plan)
         self._tell_choice()
         if self.transport.rank == 0:
             told.tell_start(self.compressed, self.phases.dense_steps)
@@ -131,6 +131,8 @@ class Engine:
         # Checked even if no tensor uses the program: its name may be wrong.
         with quietly():
             self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
+            if has_plan_file(settings.plan):
+                return planned(shapes, str(settings.plan), self._gpu, starts)
             return choose(shapes, self._default, settings.rules, self._gpu, starts)
 
     def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
@@ -142,12 +144,12 @@ class Engine:
         programs = [each.program for each in tensors if each.program is not None]
         return programs[0] if programs else given if isinstance(given, Program) else compile("fp16", device=self._gpu)
 
-    def _opened(self, tensors: Sequence[SyncTensor]) -> Synchronizer:
+    def _opened(self, tensors: Sequence[SyncTensor], plan: Optional[str]) -> Synchronizer:
         threads = self.settings.threads
         return Synchronizer(
             self.transport,
             tensors,
-            plan=self.settings.plan,
+            plan=plan,
             piece_bytes=self.settings.piece_bytes,
             first_step=self.settings.first_step,
             seed=self.settings.seed,
@@ -159,7 +161,8 @@ class Engine:
         )
 
     def _open_dense(self) -> None:
-        self._dense = self._opened([replace(each, program=None) for each in self.compressed.tensors])
+        plan = None if has_plan_file(self.settings.plan) else self.settings.plan
+        self._dense = self._opened([replace(each, program=None) for each in self.compressed.tensors], plan)
 
     # ---- a step ----
 

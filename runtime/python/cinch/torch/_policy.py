@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from .. import _abi, _library
 from .. import _sync_abi as sync_abi
 from ..arrays import Shape, described
-from ..errors import InvalidArgumentError
+from ..errors import FileError, InvalidArgumentError
 from ..program import Program, Value, compile
 from ..synchronizer import SyncTensor
 
@@ -60,6 +60,28 @@ def choose(tensors: Sequence[Named], default: Default, rules: Rules, device: Opt
         return [_chosen(policy, i, tensor, programs) for i, tensor in enumerate(tensors)]
     finally:
         _library.loaded().cinch_policy_release(policy)
+
+
+def has_plan_file(plan: Optional[str]) -> bool:
+    """Is the plan a file of `cinch plan`, not a name? Names have neither a dot nor a slash."""
+    return isinstance(plan, str) and ("." in plan or "/" in plan)
+
+
+def planned(tensors: Sequence[Named], path: str, device: Optional[int], starts: Mapping[str, float]) -> List[SyncTensor]:
+    """The tensors with the programs of a plan file, compiled. What does not fit is told when the synchronizer opens.
+    Errors: FileError (no file, or no plan), those of `cinch.compile`."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            plan = json.load(file)
+        texts = [str(each["program"]) for each in plan["programs"]]
+        chosen = {str(each["name"]): each["program"] for each in plan["tensors"]}
+        uses = [None if chosen.get(tensor.name) is None else texts[chosen[tensor.name]] for tensor in tensors]
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise FileError(f"{path}: no plan that `cinch plan` wrote: {error!r}") from error
+    programs = {text: _started(text, {}, device, starts) for text in texts}
+    return [SyncTensor(tensor.name, tensor.shape, None if use is None else programs[use]) for tensor, use in zip(tensors, uses)]
 
 
 def idle_rules(tensors: Sequence[Named], rules: Rules) -> List[str]:

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from ..errors import InvalidArgumentError
 from ..program import Program, Value
-from ._policy import Rules
+from ._policy import Rules, has_plan_file
 
 Schedule = Mapping[str, Callable[[int], float]]
 AUTO = "auto"  # the program that a recipe chooses
@@ -69,8 +69,11 @@ class Settings:
         if self.first_step > _MOST_STEP:
             raise InvalidArgumentError(f"first_step is {self.first_step}: at most {_MOST_STEP} is taken")
         plans = ("reduce_scatter",) if is_reduced else PLANS
-        if self.plan not in plans and (is_reduced or self.plan is not None):
+        is_known = self.plan in plans or (not is_reduced and (self.plan is None or has_plan_file(self.plan)))
+        if not is_known:
             raise InvalidArgumentError(f"plan is {self.plan!r}; there {'is' if is_reduced else 'are'} {', '.join(plans)}")
+        if has_plan_file(self.plan) and (self.rules is not None or self.piece_bytes):
+            raise InvalidArgumentError(f"plan is the file {self.plan}, which says how each tensor is compressed and sent: pass neither rules nor piece_bytes")
         if not isinstance(self.schedule, Mapping):
             raise InvalidArgumentError(f"schedule is of type {type(self.schedule).__name__}: functions of the step by name are taken")
         for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:

@@ -1,0 +1,225 @@
+// cinch plan: chooses how each tensor of a model is exchanged, before anybody trains.
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/ranks/step_plan.h"
+#include "compiler/driver/report/text.h"
+#include "compiler/driver/target.h"
+#include "runtime/sync/task_facts.h"
+
+namespace cinch::driver {
+namespace {
+
+using nlohmann::json;
+
+double ms(double seconds) {
+  return 1e3 * seconds;
+}
+
+std::string program_of(const StepPlan& plan, const rt::PlannedGroup& group) {
+  const rt::PlanFile::Tensor& first = plan.file.tensors[group.tensors.front()];
+  return first.program == rt::kDense ? "f32" : plan.file.programs[first.program].program;
+}
+
+std::string name_of(const StepPlan& plan, const rt::PlannedGroup& group) {
+  const std::string& first = plan.file.tensors[group.tensors.front()].name;
+  if (group.tensors.size() == 1) return first;
+  return fmt::format("{} and {} more", first, group.tensors.size() - 1);
+}
+
+std::int64_t elements_of(const StepPlan& plan, const rt::PlannedGroup& group) {
+  std::int64_t elems = 0;
+  for (const std::uint32_t t : group.tensors) {
+    elems += plan.file.tensors[t].rows * plan.file.tensors[t].cols;
+  }
+  return elems;
+}
+
+// What a step takes without compression, in 32 and 16 bits, and whether less is worth it.
+std::string advice(const rt::StepRoutes& routes) {
+  constexpr double kWorth = 0.97;  // predictions are no better
+  const auto named = [&](std::string_view name) {
+    const auto found = std::ranges::find(routes.compared, name, &rt::PlannedStep::name);
+    return found == routes.compared.end() ? nullptr : &*found;
+  };
+  const double plain = named("f32")->cost.seconds, chosen = routes.chosen.cost.seconds;
+  const rt::PlannedStep* const half = named("f16");
+  const std::string in_half =
+      half == nullptr ? ""
+                      : fmt::format(", {} in 16 bits", in_milliseconds(ms(half->cost.seconds)));
+  const std::string times = fmt::format("a step takes {}; {} in f32{}", in_milliseconds(ms(chosen)),
+                                        in_milliseconds(ms(plain)), in_half);
+  const bool compresses = std::ranges::any_of(routes.chosen.request.tensors,
+                                              [](const auto& t) { return t.codec != rt::kDense; });
+  if (!compresses || chosen >= kWorth * plain) return "do not compress: " + times;
+  if (half != nullptr && chosen >= kWorth * half->cost.seconds) {
+    return "compress to 16 bits at most: " + times;
+  }
+  return "compress: " + times;
+}
+
+json group_json(const StepPlan& plan, const rt::PlannedGroup& group) {
+  json tensors = json::array();
+  for (const std::uint32_t t : group.tensors) tensors.push_back(plan.file.tensors[t].name);
+  return {{"tensors", std::move(tensors)},
+          {"elements", elements_of(plan, group)},
+          {"ready_ms", ms(group.ready_seconds)},
+          {"program", program_of(plan, group)},
+          {"plan", group.way.route.plan},
+          {"piece_bytes", group.way.route.piece_bytes},
+          {"device", plan.device},
+          {"encode_ms", ms(group.encode_seconds)},
+          {"network_ms", ms(group.network_seconds)},
+          {"decode_ms", ms(group.decode_seconds)},
+          {"exposed_ms", ms(group.exposed_seconds)}};
+}
+
+json plan_json(const StepPlan& plan) {
+  const rt::StepRoutes& routes = plan.routes;
+  json groups = json::array(), compared = json::array();
+  for (const rt::PlannedGroup& group : routes.groups) groups.push_back(group_json(plan, group));
+  for (const rt::PlannedStep& each : routes.compared) {
+    compared.push_back({{"name", each.name}, {"predicted_ms", ms(each.cost.seconds)}});
+  }
+  const double backward = routes.groups.back().ready_seconds;
+  return {{"ranks", plan.file.world},
+          {"chosen", routes.chosen.name},
+          {"predicted_ms", ms(routes.chosen.cost.seconds)},
+          {"backward_ms", ms(backward)},
+          {"groups", std::move(groups)},
+          {"compared", std::move(compared)},
+          {"lanes_ms", ms(routes.lanes_seconds)},
+          {"bound_ms", ms(routes.bound_seconds)},
+          {"in_order_ms", ms(routes.in_order_seconds)},
+          {"in_order_bound_ms", ms(routes.in_order_bound_seconds)},
+          {"advice", advice(routes)}};
+}
+
+void print_groups(const StepPlan& plan) {
+  TextTable table({{"", "tensors", true},
+                   {"", "elements"},
+                   {"ready", "ms"},
+                   {"", "program", true},
+                   {"", "plan", true},
+                   {"pieces", "KiB"},
+                   {"", "on", true},
+                   {"encode", "ms"},
+                   {"network", "ms"},
+                   {"decode", "ms"},
+                   {"exposed", "ms"}});
+  const auto cell = [](double seconds) { return cell_in_milliseconds(ms(seconds)); };
+  for (const rt::PlannedGroup& group : plan.routes.groups) {
+    table.add({name_of(plan, group), std::to_string(elements_of(plan, group)),
+               cell(group.ready_seconds), program_of(plan, group), group.way.route.plan,
+               std::to_string(group.way.route.piece_bytes >> 10), plan.device,
+               cell(group.encode_seconds), cell(group.network_seconds), cell(group.decode_seconds),
+               cell(group.exposed_seconds)});
+  }
+  print_text("{}\n", table.text(text_width()));
+}
+
+std::string bound_text(double found, double bound) {
+  const double gap = bound > 0 ? 100 * (found / bound - 1) : 0;
+  return fmt::format("{}, and no choice of routes takes less than {} (a gap of {:.1f} %)",
+                     in_milliseconds(ms(found)), in_milliseconds(ms(bound)), gap);
+}
+
+void print_summary(const StepPlan& plan) {
+  const rt::StepRoutes& routes = plan.routes;
+  TextTable table({{"", "plan", true}, {"", "predicted ms"}, {"", "", true}});
+  for (const rt::PlannedStep& each : routes.compared) {
+    const bool is_single = each.request.routes.empty();
+    std::string how = is_single ? fmt::format("{} in {} KiB pieces", each.request.plan,
+                                              each.request.piece_bytes >> 10)
+                                : "";
+    if (each.name == routes.chosen.name) how += how.empty() ? "chosen" : ": chosen";
+    table.add({each.name, cell_in_milliseconds(ms(each.cost.seconds)), how});
+  }
+  print_text("{}", table.text(text_width()));
+  const auto line = [](const std::string& name, const std::string& text) {
+    constexpr std::size_t kIndent = 16;
+    print_text("{}{}\n", padded(name, kIndent), wrapped(text, kIndent, sentence_width()));
+  };
+  line("in any order", "where each lane takes who comes first, the search found " +
+                           bound_text(routes.lanes_seconds, routes.bound_seconds));
+  line("in plan order", "where lanes serve groups in the order of the plan, it found " +
+                            bound_text(routes.in_order_seconds, routes.in_order_bound_seconds));
+}
+
+std::string predicted_trace(const StepPlan& plan) {
+  std::vector<rt::TaskTimes> by_rank;
+  for (const std::vector<rt::TaskSpan>& spans : plan.routes.spans) {
+    rt::TaskTimes& times = by_rank.emplace_back();
+    times.end = plan.routes.chosen.cost.seconds;
+    times.is_in_parts = true;
+    for (const rt::ReadyTensor& tensor : plan.profile.tensors) {
+      times.ready.push_back(tensor.ready_seconds);
+    }
+    for (const rt::TaskSpan& span : spans) {
+      times.tasks.push_back(
+          {span.begin, span.end, static_cast<std::uint64_t>(std::max(0.0, span.sent_bytes))});
+    }
+  }
+  return rt::trace_json(plan.routes.plan, by_rank);
+}
+
+ExitCode measure(const PlanCommandOptions& options) {
+  if (!options.profile.empty() || !options.programs.empty() || !options.speeds.empty()) {
+    throw UsageError("--measure measures programs, and plans nothing");
+  }
+  // A square, for programs on matrices.
+  const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(options.elements)));
+  const std::vector<std::vector<std::int64_t>> shapes = {{side, options.elements / side}};
+  const std::uint32_t ranks = options.ranks > 0 ? options.ranks : options.ranks_per_machine;
+  const rt::SpeedTable table =
+      measure_speeds(options, split_programs(options.measured, "--measure"), shapes, ranks);
+  const std::string text = rt::speeds_to_json(table);
+  if (!options.output.empty()) write_file(options.output, text);
+  if (options.json) {
+    print_result(json::parse(text));
+    return ExitCode::Done;
+  }
+  TextTable shown({{"", "program", true}, {"", "elements"}, {"encode", "ms"}, {"decode", "ms"}});
+  for (const rt::ProgramSpeed& each : table.programs) {
+    for (const rt::Sample& sample : each.speed.encode.samples) {
+      shown.add({each.is_carrier ? "sums of " + each.program : each.program,
+                 fmt::format("{:.0f}", sample.size), cell_in_milliseconds(ms(sample.seconds)),
+                 cell_in_milliseconds(ms(each.speed.decode.at(sample.size)))});
+    }
+  }
+  print_text("{}, {} of {:.0f} cores a rank, {} at once\n{}", table.device,
+             plainly_counted(table.threads, "thread"), table.cores,
+             plainly_counted(table.copies, "rank"), shown.text(text_width()));
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+ExitCode run_plan(const PlanCommandOptions& options) {
+  require_place_for(options.output);
+  require_place_for(options.trace);
+  require_distinct_files({{"--output", options.output}, {"--trace", options.trace}});
+  if (!options.measured.empty()) return measure(options);
+  if (options.profile.empty()) {
+    throw UsageError("a profile is required: when tensors become ready; or --measure");
+  }
+  if (options.programs.empty()) {
+    throw UsageError("--programs is required: what tensors may be compressed with");
+  }
+  const StepPlan plan = plan_step(options);
+  if (!options.output.empty()) write_file(options.output, rt::plan_file_to_json(plan.file));
+  if (!options.trace.empty()) write_file(options.trace, predicted_trace(plan));
+  if (options.json) {
+    print_result(plan_json(plan));
+    return ExitCode::Done;
+  }
+  if (options.explain) print_groups(plan);
+  print_summary(plan);
+  print_text("{}\n", wrapped(advice(plan.routes), 0, sentence_width()));
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

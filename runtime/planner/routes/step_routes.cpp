@@ -1,0 +1,469 @@
+#include "runtime/planner/routes/step_routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "runtime/planner/choose_plan.h"
+#include "runtime/planner/routes/route_search.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr double kNanoseconds = 1e9;
+constexpr std::uint64_t kElementBytes = 4;
+// A tensor in more pieces costs as much for each further one as those between these two.
+constexpr std::int64_t kFewPieces = 8, kManyPieces = 16;
+// Fewer groups are searched in a second. Groups of more tensors are made until there are no more.
+constexpr std::size_t kMostGroups = 600;
+constexpr std::int64_t kLeastElems = 4096;
+// A plan by group must save this share, since predictions are not better.
+constexpr double kWorthGroups = 0.99;
+constexpr const char *kHalf = "f16", *kAboveSize = "above a size", *kByGroup = "by group";
+
+Nanoseconds to_nanoseconds(double seconds) {
+  return static_cast<Nanoseconds>(std::llround(seconds * kNanoseconds));
+}
+
+using TensorList = std::vector<std::uint32_t>;
+
+class StepPlanner {
+ public:
+  explicit StepPlanner(const StepRoutesRequest& request) : request_(request) {}
+
+  Result<StepRoutes> run() {
+    CINCH_TRY(check());
+    join_tensors();
+    CINCH_TRY(find_ways());
+    CINCH_TRY(compare_single_plans());
+    CINCH_TRY(compare_thresholds());
+    search();
+    find_bounds();
+    CINCH_TRY(compare_found());
+    CINCH_TRY(choose());
+    return std::move(found_);
+  }
+
+  Result<PlannedStep> run_by_group() {
+    CINCH_TRY(check());
+    join_tensors();
+    CINCH_TRY(find_ways());
+    search();
+    CINCH_TRY(compare_found());
+    if (found_.compared.empty()) return invalid("no plan by group fits");
+    return std::move(found_.compared.back());
+  }
+
+ private:
+  Status check() const {
+    const std::size_t count = tensors().size();
+    if (count == 0) return invalid("no tensor is to be planned");
+    if (count > kMostPlannedTensors) {
+      return invalid(fmt::format("{} tensors: at most {} are planned, so join small ones", count,
+                                 kMostPlannedTensors));
+    }
+    const bool fits =
+        request_.codecs.size() == count && (ready().empty() || ready().size() == count);
+    return fits ? Status(Ok{}) : invalid("other codecs or ready times than tensors");
+  }
+
+  const std::vector<PlanTensor>& tensors() const { return request_.plans.tensors; }
+  const std::vector<double>& ready() const { return request_.costs.ready_seconds; }
+  double ready_of(std::uint32_t tensor) const { return ready().empty() ? 0 : ready()[tensor]; }
+
+  // Tensors that cost less than a message join the next ones that may take the same codecs.
+  void join_tensors() {
+    const Line& line = request_.costs.network.of(ExchangeKind::AllGather).line;
+    const double elems = line.slope > 0 ? line.base / line.slope / kElementBytes : 0;
+    constexpr double kMost = 1 << 20;
+    auto least = static_cast<std::int64_t>(std::clamp<double>(elems, kLeastElems, kMost));
+    for (join_until(least); groups_.size() > kMostGroups; join_until(least)) least *= 2;
+  }
+
+  void join_until(std::int64_t least_elems) {
+    struct Open {
+      TensorList tensors;
+      std::int64_t elems = 0;
+    };
+    std::map<std::vector<std::uint32_t>, Open> open;  // by the codecs that they may take
+    groups_.clear();
+    for (std::uint32_t t = 0; t < tensors().size(); ++t) {
+      Open& of = open[request_.codecs[t]];
+      of.tensors.push_back(t);
+      of.elems += tensors()[t].num_elems();
+      if (of.elems < least_elems) continue;
+      groups_.push_back(std::move(of.tensors));
+      of = {};
+    }
+    for (auto& [codecs, of] : open) {
+      if (!of.tensors.empty()) groups_.push_back(std::move(of.tensors));
+    }
+    std::ranges::sort(groups_, {}, [](const TensorList& group) { return group.back(); });
+  }
+
+  std::int64_t elems_of(const TensorList& group) const {
+    std::int64_t elems = 0;
+    for (const std::uint32_t t : group) elems += tensors()[t].num_elems();
+    return elems;
+  }
+
+  PlanRequest request_for(const TensorList& group, const RouteWay& way) const {
+    PlanRequest made = request_.plans;
+    made.tensors.clear();
+    for (const std::uint32_t t : group) {
+      made.tensors.push_back(tensors()[t]);
+      made.tensors.back().codec = way.codec;
+    }
+    made.plan = way.route.plan;
+    made.piece_bytes = way.route.piece_bytes;
+    made.lengths = way.route.lengths;
+    made.option = way.route.option;
+    return made;
+  }
+
+  // All ways of a group; those in f32 come first.
+  std::vector<RouteWay> ways_of(const TensorList& group) const {
+    std::vector<std::uint32_t> codecs = {kDense};
+    const auto& own = request_.codecs[group.front()];
+    codecs.insert(codecs.end(), own.begin(), own.end());
+    const std::uint64_t bytes = kElementBytes * static_cast<std::uint64_t>(elems_of(group));
+    std::vector<RouteWay> ways;
+    for (const std::uint32_t codec : codecs) {
+      const bool is_known = codec == kDense || request_.plans.codecs[codec].has_fixed_size;
+      const std::vector<LengthPolicy> policies =
+          is_known ? std::vector{LengthPolicy::Auto}
+                   : std::vector{LengthPolicy::Padded, LengthPolicy::Exchanged};
+      for (const std::string_view plan : plan_names()) {
+        if (plan == "hierarchical" && request_.plans.ranks_per_machine == 1) continue;
+        // The first size that cuts nothing is the last one that differs.
+        bool is_cut = true;
+        for (auto size = request_.piece_bytes.rbegin();
+             size != request_.piece_bytes.rend() && is_cut; ++size) {
+          for (const LengthPolicy lengths : policies) {
+            ways.push_back({codec, {std::string(plan), *size, lengths, request_.plans.option}});
+          }
+          is_cut = *size < bytes;
+        }
+      }
+    }
+    return ways;
+  }
+
+  struct Cost {
+    RouteWay way;
+    PlanCost alone;
+  };
+
+  Result<std::optional<PlanCost>> cost_of(const TensorList& group, const RouteWay& way) const {
+    PlanRequest asked = request_for(group, way);
+    CostInputs costs = request_.costs;
+    costs.ready_seconds.clear();
+    const bool can_cut = way.codec == kDense || asked.codecs[way.codec].can_cut;
+    const auto piece = static_cast<std::int64_t>(way.route.piece_bytes / kElementBytes);
+    const std::int64_t elems = elems_of(group), pieces = (elems + piece - 1) / piece;
+    if (group.size() > 1 || !can_cut || pieces <= kManyPieces) return predict_useful(asked, costs);
+    const auto with = [&](std::int64_t count) {
+      asked.tensors[0].rows = count * piece;
+      asked.tensors[0].cols = 1;
+      return predict_useful(asked, costs);
+    };
+    const auto few = TRY(with(kFewPieces));
+    const auto many = TRY(with(kManyPieces));
+    if (!few || !many) return std::nullopt;
+    const double more = static_cast<double>(elems - kManyPieces * piece) /
+                        static_cast<double>((kManyPieces - kFewPieces) * piece);
+    const auto extended = [more](double a, double b) { return b + more * std::max(0.0, b - a); };
+    return PlanCost{extended(few->seconds, many->seconds),
+                    extended(few->encode_seconds, many->encode_seconds),
+                    extended(few->decode_seconds, many->decode_seconds),
+                    extended(few->network_seconds, many->network_seconds)};
+  }
+
+  Result<std::vector<Cost>> costs_of(const TensorList& group) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
+    shapes.reserve(group.size());
+    for (const std::uint32_t t : group) shapes.emplace_back(tensors()[t].rows, tensors()[t].cols);
+    const std::pair key(request_.codecs[group.front()], std::move(shapes));
+    if (const auto known = known_costs_.find(key); known != known_costs_.end()) {
+      return known->second;
+    }
+    std::vector<Cost> costs;
+    for (RouteWay& way : ways_of(group)) {
+      const auto cost = TRY(cost_of(group, way));
+      if (cost) costs.push_back({std::move(way), *cost});
+    }
+    // The first route of a group is its fastest in f32.
+    const auto by_time = [](const Cost& a, const Cost& b) {
+      return std::pair(a.way.codec != kDense, a.alone.seconds) <
+             std::pair(b.way.codec != kDense, b.alone.seconds);
+    };
+    std::ranges::stable_sort(costs, by_time);
+    return known_costs_[key] = std::move(costs);
+  }
+
+  // Pieces overlap, so a group alone takes less than all of its work one behind the other. Its
+  // longest lane is whole; of the others, what the step takes beside it.
+  RouteStages stages_of(const PlanCost& cost) const {
+    const bool is_on_device = request_.is_on_device;
+    const double encode = cost.encode_seconds, network = cost.network_seconds,
+                 decode = cost.decode_seconds;
+    const double longest =
+        is_on_device ? std::max({encode, network, decode}) : std::max(encode + decode, network);
+    const double others = encode + network + decode - longest;
+    const double left = std::max(0.0, cost.seconds - longest);
+    const double share = others > 0 ? std::min(1.0, left / others) : 0;
+    const auto time = [&](double seconds, double of_lane) {
+      return to_nanoseconds(of_lane >= longest ? seconds : share * seconds);
+    };
+    const double encode_lane = is_on_device ? encode : encode + decode,
+                 decode_lane = is_on_device ? decode : encode + decode;
+    RouteStages stages;
+    stages.add({is_on_device ? RouteLane::Encode : RouteLane::Cpu, time(encode, encode_lane)});
+    stages.add({RouteLane::Exchange, time(network, network)});
+    stages.add({is_on_device ? RouteLane::Decode : RouteLane::Cpu, time(decode, decode_lane)});
+    return stages;
+  }
+
+  std::uint32_t id_of(const RouteWay& way) {
+    const std::tuple key(way.codec, way.route.plan, way.route.piece_bytes, way.route.lengths);
+    return ids_.try_emplace(key, static_cast<std::uint32_t>(ids_.size())).first->second;
+  }
+
+  Status find_ways() {
+    double before = 0;
+    for (const TensorList& group : groups_) {
+      costs_.push_back(TRY(costs_of(group)));
+      if (costs_.back().empty()) return invalid("no plan takes f32");
+      const double at = ready_of(group.back());
+      RouteGroup& to = lanes_.emplace_back();
+      to.num_elems = elems_of(group);
+      to.backward = to_nanoseconds(at) - to_nanoseconds(before);
+      before = at;
+      for (const Cost& cost : costs_.back()) {
+        const std::uint32_t id = id_of(cost.way);
+        to.routes.push_back({id, id, stages_of(cost.alone)});
+      }
+    }
+    // Routes keep their ids, by which their costs are found again.
+    prune_routes(lanes_);
+    return Ok{};
+  }
+
+  const Cost& cost_of_route(std::size_t group, std::uint32_t route) {
+    const std::uint32_t id = lanes_[group].routes[route].id;
+    return *std::ranges::find_if(costs_[group],
+                                 [&](const Cost& cost) { return id_of(cost.way) == id; });
+  }
+
+  // One plan in one piece size for all tensors that may take the codec, and for the others.
+  Status compare_single_plans() {
+    std::set<std::uint32_t> codecs;
+    for (const auto& own : request_.codecs) codecs.insert(own.begin(), own.end());
+    CINCH_TRY(compare_single_plan(kDense, "f32"));
+    if (request_.half_codec != kDense) CINCH_TRY(compare_single_plan(request_.half_codec, kHalf));
+    for (const std::uint32_t codec : codecs) {
+      CINCH_TRY(compare_single_plan(codec, request_.plans.codecs[codec].name));
+    }
+    return Ok{};
+  }
+
+  Status compare_single_plan(std::uint32_t codec, const std::string& name) {
+    PlanRequest asked = request_.plans;
+    for (std::uint32_t t = 0; t < tensors().size(); ++t) {
+      const bool takes =
+          name == kHalf || std::ranges::find(request_.codecs[t], codec) != request_.codecs[t].end();
+      asked.tensors[t].codec = takes ? codec : kDense;
+    }
+    ChoiceSpace space;
+    space.piece_bytes = request_.piece_bytes;
+    space.may_be_dense = false;
+    const PlanChoice choice = TRY(choose_plan(asked, request_.costs, space));
+    found_.compared.push_back({name, request_of(asked, choice.chosen), choice.chosen.cost});
+    return Ok{};
+  }
+
+  void search() {
+    RouteSearch by_readiness;
+    by_readiness.rules.order = LaneOrder::Readiness;
+    searched_ = {search_routes(lanes_, by_readiness), search_routes(lanes_)};
+  }
+
+  void find_bounds() {
+    const auto seconds = [](Nanoseconds time) { return static_cast<double>(time) / kNanoseconds; };
+    const Nanoseconds free = searched_[0].time, in_order = searched_[1].time;
+    found_.lanes_seconds = seconds(free);
+    found_.bound_seconds = seconds(bound_routes(lanes_, free).in_any_order);
+    found_.in_order_seconds = seconds(in_order);
+    found_.in_order_bound_seconds = seconds(bound_routes(lanes_, in_order).in_order);
+  }
+
+  PlanRequest request_by_group(const RouteIndices& routes) {
+    PlanRequest made = request_.plans;
+    made.route_of.resize(tensors().size());
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const RouteWay& way = cost_of_route(g, routes[g]).way;
+      made.routes.push_back(way.route);
+      for (const std::uint32_t t : groups_[g]) {
+        made.tensors[t].codec = way.codec;
+        made.route_of[t] = static_cast<std::uint32_t>(g);
+      }
+    }
+    return made;
+  }
+
+  Status compare_found() {
+    for (const RoutePlan& found : searched_) {
+      CINCH_TRY(compare(kByGroup, request_by_group(found.routes)));
+    }
+    return Ok{};
+  }
+
+  // Of several plans of one name, the fastest stays.
+  Status compare(const std::string& name, PlanRequest made) {
+    const auto cost = TRY(predict_useful(made, request_.costs));
+    if (!cost) return Ok{};
+    PlannedStep step{name, std::move(made), *cost};
+    const bool is_first = found_.compared.empty() || found_.compared.back().name != name;
+    if (is_first) {
+      found_.compared.push_back(std::move(step));
+    } else if (cost->seconds < found_.compared.back().cost.seconds) {
+      found_.compared.back() = std::move(step);
+    }
+    return Ok{};
+  }
+
+  // The best plan of one codec, for the tensors from a size on.
+  Status compare_thresholds() {
+    constexpr std::size_t kMostSizes = 6;
+    const auto is_of_codec = [](const PlannedStep& step) {
+      return step.name != "f32" && step.name != kHalf;
+    };
+    const PlannedStep* best = nullptr;
+    for (const PlannedStep& each : found_.compared) {
+      const bool is_better = best == nullptr || each.cost.seconds < best->cost.seconds;
+      if (is_of_codec(each) && is_better) best = &each;
+    }
+    if (best == nullptr) return Ok{};
+    const PlanRequest single = best->request;
+    std::set<std::int64_t> sizes;
+    for (const PlanTensor& tensor : single.tensors) {
+      if (tensor.codec != kDense) sizes.insert(tensor.num_elems());
+    }
+    const std::vector<std::int64_t> sorted(sizes.begin(), sizes.end());
+    const std::size_t count = std::min(kMostSizes, sorted.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t least = sorted[i * sorted.size() / count];
+      PlanRequest made = single;
+      for (PlanTensor& tensor : made.tensors) {
+        if (tensor.num_elems() < least) tensor.codec = kDense;
+      }
+      CINCH_TRY(compare(kAboveSize, std::move(made)));
+    }
+    return Ok{};
+  }
+
+  Status choose() {
+    const PlannedStep* best = nullptr;
+    for (const PlannedStep& each : found_.compared) {
+      if (each.name == kHalf) continue;
+      // Earlier ones are simpler.
+      const bool is_better =
+          best == nullptr || each.cost.seconds < kWorthGroups * best->cost.seconds;
+      if (is_better) best = &each;
+    }
+    found_.chosen = *best;
+    found_.plan = TRY(build_plan(found_.chosen.request));
+    PlanSpans& spans = found_.spans;
+    const Plan& plan = found_.plan;
+    (void)TRY(estimate_cost(plan, request_.costs, &spans));
+    std::vector<double> ends(tensors().size(), 0);
+    for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+      for (std::size_t t = 0; t < spans[rank].size(); ++t) {
+        for (const std::uint32_t group : plan.ranks[rank].tasks[t].groups) {
+          for (const std::uint32_t piece : plan.groups[group].pieces) {
+            double& end = ends[plan.pieces[piece].tensor];
+            end = std::max(end, spans[rank][t].end);
+          }
+        }
+      }
+    }
+    describe_groups(ends);
+    return Ok{};
+  }
+
+  // `ends`: by tensor, when its last task ends.
+  void describe_groups(const std::vector<double>& ends) {
+    const PlanRequest& chosen = found_.chosen.request;
+    std::vector<std::pair<double, std::size_t>> order;
+    double last = 0;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      PlannedGroup& group = found_.groups.emplace_back();
+      group.tensors = groups_[g];
+      group.ready_seconds = ready_of(groups_[g].back());
+      last = std::max(last, group.ready_seconds);
+      const std::uint32_t first = groups_[g].front();
+      group.way.codec = chosen.tensors[first].codec;
+      group.way.route = chosen.routes.empty() ? PlanRoute{chosen.plan, chosen.piece_bytes,
+                                                          chosen.lengths, chosen.option}
+                                              : chosen.routes[chosen.route_of[first]];
+      if (const Cost* cost = known_cost(g, group.way)) {
+        group.encode_seconds = cost->alone.encode_seconds;
+        group.network_seconds = cost->alone.network_seconds;
+        group.decode_seconds = cost->alone.decode_seconds;
+      }
+      double end = 0;
+      for (const std::uint32_t t : groups_[g]) end = std::max(end, ends[t]);
+      order.emplace_back(end, g);
+    }
+    std::ranges::sort(order);
+    for (const auto& [end, g] : order) {
+      found_.groups[g].exposed_seconds = std::max(0.0, end - last);
+      last = std::max(last, end);
+    }
+  }
+
+  // A plan of one piece size may have one that the group alone does not need.
+  const Cost* known_cost(std::size_t group, const RouteWay& way) const {
+    const auto find = [&](std::string_view plan) {
+      const Cost* found = nullptr;
+      for (const Cost& cost : costs_[group]) {
+        if (cost.way.codec != way.codec || cost.way.route.plan != plan) continue;
+        const bool is_same = cost.way.route.piece_bytes == way.route.piece_bytes;
+        if (found == nullptr || is_same) found = &cost;
+      }
+      return found;
+    };
+    const Cost* const found = find(way.route.plan);
+    // An allreduce that no transport adds up is an allgather.
+    return found == nullptr && way.route.plan == "allreduce" ? find("allgather") : found;
+  }
+
+  const StepRoutesRequest& request_;
+  std::vector<TensorList> groups_;
+  std::vector<std::vector<Cost>> costs_;  // by group
+  std::vector<RouteGroup> lanes_;         // by group
+  std::map<std::tuple<std::uint32_t, std::string, std::uint64_t, LengthPolicy>, std::uint32_t> ids_;
+  std::map<
+      std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::int64_t, std::int64_t>>>,
+      std::vector<Cost>>
+      known_costs_;
+  std::vector<RoutePlan> searched_;  // where lanes take who comes first, and in plan order
+  StepRoutes found_;
+};
+
+}  // namespace
+
+Result<PlannedStep> plan_by_group(const StepRoutesRequest& request) {
+  return StepPlanner(request).run_by_group();
+}
+
+Result<StepRoutes> plan_step(const StepRoutesRequest& request) {
+  return StepPlanner(request).run();
+}
+
+}  // namespace cinch::rt
