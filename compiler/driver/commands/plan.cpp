@@ -54,6 +54,9 @@ std::string advice(const rt::StepRoutes& routes) {
                                         in_milliseconds(ms(plain)), in_half);
   const bool compresses = std::ranges::any_of(routes.chosen.request.tensors,
                                               [](const auto& t) { return t.codec != rt::kDense; });
+  if (half != nullptr && half->cost.seconds < kWorth * chosen) {
+    return fmt::format("add {} to --programs: {}", kHalfProgram, times);
+  }
   if (!compresses || chosen >= kWorth * plain) return "do not compress: " + times;
   if (half != nullptr && chosen >= kWorth * half->cost.seconds) {
     return "compress to 16 bits at most: " + times;
@@ -166,6 +169,16 @@ std::string predicted_trace(const StepPlan& plan) {
   return rt::trace_json(plan.routes.plan, by_rank);
 }
 
+// With that of 16 bits, which plans are compared with.
+std::vector<std::string> measured_programs(const PlanCommandOptions& options) {
+  std::vector<std::string> programs = split_programs(options.measured, "--measure");
+  std::erase(programs, "none");
+  if (std::ranges::find(programs, kHalfProgram) == programs.end()) {
+    programs.emplace_back(kHalfProgram);
+  }
+  return programs;
+}
+
 ExitCode measure(const PlanCommandOptions& options) {
   if (!options.profile.empty() || !options.programs.empty() || !options.speeds.empty()) {
     throw UsageError("--measure measures programs, and plans nothing");
@@ -174,8 +187,7 @@ ExitCode measure(const PlanCommandOptions& options) {
   const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(options.elements)));
   const std::vector<std::vector<std::int64_t>> shapes = {{side, options.elements / side}};
   const std::uint32_t ranks = options.ranks > 0 ? options.ranks : options.ranks_per_machine;
-  const rt::SpeedTable table =
-      measure_speeds(options, split_programs(options.measured, "--measure"), shapes, ranks);
+  const rt::SpeedTable table = measure_speeds(options, measured_programs(options), shapes, ranks);
   const std::string text = rt::speeds_to_json(table);
   if (!options.output.empty()) write_file(options.output, text);
   if (options.json) {

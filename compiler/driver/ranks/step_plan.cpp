@@ -14,7 +14,6 @@ namespace cinch::driver {
 namespace {
 
 constexpr const char* kNoProgram = "none";
-constexpr const char* kHalfProgram = "fp16";
 constexpr double kDenseSeconds = 0.1;
 constexpr std::int64_t kMostMeasured = 16 << 20;
 

@@ -12,6 +12,9 @@
 
 namespace cinch::driver {
 
+// What a step in 16 bits is compared with.
+inline constexpr const char* kHalfProgram = "fp16";
+
 struct StepPlan {
   rt::StepRoutes routes;
   rt::PlanFile file;

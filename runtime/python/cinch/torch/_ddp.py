@@ -108,8 +108,8 @@ def compress(
         rules: which parameters are compressed, by which program; by default tensors of one dimension or under 4096
             elements are exact. JSON or a list, as docs/sync_reference.md has it under Policies; a function of name and shape in
             the list returns "exact", a program, {"use": …, "set": {…}}, or None.
-        plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first. Under two_shot the rank
-            that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent. None:
+        plan: "two_shot", "allreduce", "allgather", "ring", "tree", "auto", which measures first, or a file of
+            `cinch plan`, which has programs, too. Under two_shot the rank that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent. None:
             that of `cinch.Synchronizer`.
         dense_steps: the first so many steps are exact. None: 0 for programs without states, else a tenth of `total_steps`, or 50.
         total_steps: of the training.
