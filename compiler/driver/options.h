@@ -173,6 +173,7 @@ struct TransportOptions {
 };
 
 struct ProbeCommandOptions : TransportOptions {
+  std::uint32_t ranks_per_machine = 1;
   std::uint64_t largest_bytes = 16 << 20;
   double seconds = 5;
   std::string output;
@@ -204,8 +205,7 @@ struct PlanCommandOptions {
   std::vector<std::string> measured;  // measures these, and plans nothing
   ExecutionOptions execution;
   std::string network, speeds;  // files; empty: shaped links, and programs are measured
-  std::uint32_t ranks = 0;      // 0: as the network has
-  std::uint32_t ranks_per_machine = 1;
+  std::uint32_t ranks = 0, ranks_per_machine = 0;  // 0: as the network has
   double latency_us = 0, megabits_per_second = 0;
   double seconds = 0.4;              // to measure each program, about
   std::int64_t elements = 16 << 20;  // of the largest gradient that --measure takes

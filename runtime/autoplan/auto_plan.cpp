@@ -298,6 +298,8 @@ CostInputs costs_on(const KnownNetwork& network, std::uint32_t ranks_per_machine
     line.base -= gap;
     costs.exchange_work[i] = {share * gap, share * network.copying[i]};
   }
+  Line& within = costs.network.within.line;
+  within.base -= std::min(costs.network.within_gap, within.base);
   return costs;
 }
 

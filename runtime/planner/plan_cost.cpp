@@ -188,7 +188,10 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
       to.exchange = task.exchange;
       to.peer = task.peer;
       to.sent_bytes = sent_bytes(plan, rank, task, costs);
-      to.line = inputs.network.of(task.exchange).line;
+      const bool is_message =
+          task.exchange == ExchangeKind::Send || task.exchange == ExchangeKind::Receive;
+      to.is_within = is_message && inputs.network.is_within(rank, task.peer);
+      to.line = to.is_within ? inputs.network.within.line : inputs.network.of(task.exchange).line;
       const double sent = to.total_bytes();
       to.seconds = inputs.exchange_work[NetworkModel::index_of(task.exchange)].at(sent);
     }
@@ -263,12 +266,15 @@ void PlanSimulation::start_work(std::uint32_t rank, Work& work, std::uint32_t ta
 }
 
 // Sends bytes out of one link and into the other; returns when the last byte has arrived.
-double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line) {
-  const LinkClock::duration on_link = duration_of(bytes * line.slope);
+double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, const SimulatedTask& task) {
+  const Line& line = task.line;
+  LinkTime& out = task.is_within ? ranks_[from].out_within : ranks_[from].out;
+  LinkTime& in = task.is_within ? ranks_[to].in_within : ranks_[to].in;
+  const LinkClock::duration on_link = duration_of(task.sent_bytes[to] * line.slope);
   const LinkTime::Point now = LinkTime::Point(duration_of(now_));
-  const LinkTime::Point is_out = ranks_[from].out.take(now, now, on_link);
+  const LinkTime::Point is_out = out.take(now, now, on_link);
   const LinkTime::Point reaches = is_out - on_link + duration_of(line.base);
-  return static_cast<double>(ranks_[to].in.take(now, reaches, on_link).time_since_epoch().count()) /
+  return static_cast<double>(in.take(now, reaches, on_link).time_since_epoch().count()) /
          kNanoseconds;
 }
 
@@ -294,7 +300,7 @@ void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
   meeting.tasks[rank] = task;
   for (std::size_t i = 1; i < world; ++i) {
     const auto to = static_cast<std::uint32_t>((rank + i) % world);
-    const double arrival = pass(rank, to, of.sent_bytes[to], of.line);
+    const double arrival = pass(rank, to, of);
     meeting.end[to] = std::max(meeting.end[to], arrival);
     meeting.end[rank] = std::max(meeting.end[rank], arrival);
   }
@@ -309,7 +315,7 @@ void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
   const SimulatedTask& of = own.tasks[task];
   if (of.exchange == ExchangeKind::Send) {
-    const double arrival = pass(rank, of.peer, of.sent_bytes[of.peer], of.line);
+    const double arrival = pass(rank, of.peer, of);
     ways_[rank * ranks_.size() + of.peer].sent.push_back({task, arrival});
     match(rank, of.peer);
   } else if (of.exchange == ExchangeKind::Receive) {

@@ -85,6 +85,7 @@ struct SimulatedTask {
   std::uint32_t peer = 0;
   std::vector<double> sent_bytes;  // by rank
   Line line;
+  bool is_within = false;  // a message over the links within a machine
   double total_bytes() const { return std::accumulate(sent_bytes.begin(), sent_bytes.end(), 0.0); }
 };
 
@@ -121,6 +122,7 @@ class PlanSimulation {
     std::size_t num_started = 0, num_ended = 0, num_collectives = 0;
     Work computing, issuing;
     LinkTime out, in;
+    LinkTime out_within, in_within;  // links within the machine
     std::size_t num_in_flight = 0;
     double in_flight_since = 0;
     PlanCost cost;
@@ -154,7 +156,7 @@ class PlanSimulation {
   void start_exchange(std::uint32_t rank, std::uint32_t task);
   void join(std::uint32_t rank, std::uint32_t task);
   void match(std::uint32_t from, std::uint32_t to);
-  double pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line);
+  double pass(std::uint32_t from, std::uint32_t to, const SimulatedTask& task);
   void end_task(std::uint32_t rank, std::uint32_t task);
   double threads_of(std::uint32_t rank, const Work& work) const;
   /// Speed of each rank on the machine, as a share of its speed alone.

@@ -130,6 +130,11 @@ void add_probe(Registry& registry) {
       run_probe, options);
   add_transport(registry, command, *options,
                 "as many as a launcher has started; loopback needs a number");
+  add_count(command, "--machine-ranks", options->ranks_per_machine,
+            "the number of ranks on each machine, which have successive numbers: messages within "
+            "machines and between them are measured apart",
+            1)
+      ->capture_default_str();
   add_bytes(command, "--largest", options->largest_bytes, "the most that a rank sends at a time", 0,
             std::uint64_t{1} << 32)
       ->capture_default_str();
@@ -162,7 +167,8 @@ void add_plan(Registry& registry) {
             "without --network: the bandwidth of every link; 0: that of memory")
       ->check(between(0, 1e12));
   add_count(command, "--machine-ranks", options->ranks_per_machine,
-            "the number of ranks on each machine; they have successive numbers", 1)
+            "the number of ranks on each machine, which have successive numbers; 0: as --network "
+            "says, else 1")
       ->capture_default_str();
   add_value(
       command, "--speeds", options->speeds, "SPEEDS.json",

@@ -186,7 +186,7 @@ ExitCode measure(const PlanCommandOptions& options) {
   // A square, for programs on matrices.
   const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(options.elements)));
   const std::vector<std::vector<std::int64_t>> shapes = {{side, options.elements / side}};
-  const std::uint32_t ranks = options.ranks > 0 ? options.ranks : options.ranks_per_machine;
+  const std::uint32_t ranks = std::max({1U, options.ranks, options.ranks_per_machine});
   const rt::SpeedTable table = measure_speeds(options, measured_programs(options), shapes, ranks);
   const std::string text = rt::speeds_to_json(table);
   if (!options.output.empty()) write_file(options.output, text);

@@ -12,13 +12,20 @@ namespace cinch::driver {
 namespace {
 
 rt::ProbeOptions probe_options(const ProbeCommandOptions& options) {
-  return {options.largest_bytes, options.seconds, options.timeout()};
+  return {options.largest_bytes, options.seconds, options.timeout(), options.ranks_per_machine};
+}
+
+void check_machines(const ProbeCommandOptions& options, std::uint32_t world) {
+  if (world % options.ranks_per_machine == 0) return;
+  throw UsageError("--machine-ranks {}: {} ranks cannot be split into machines of {} each",
+                   options.ranks_per_machine, world, options.ranks_per_machine);
 }
 
 rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
   if (options.ranks == 0) {
     throw UsageError("--ranks is required: the number of ranks");
   }
+  check_machines(options, options.ranks);
   rt::LoopbackWorld world(options.ranks, link_shape(options));
   return measure_on_threads(options.ranks, probe_options(options),
                             [&](std::uint32_t rank) { return world.transport(rank); });
@@ -26,6 +33,7 @@ rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
 
 rt::NetworkModel probe_nccl(const ProbeCommandOptions& options) {
   const NcclRanks ranks(options, options.ranks);
+  check_machines(options, ranks.world());
   return measure_on_threads(ranks.world(), probe_options(options),
                             [&](std::uint32_t rank) { return ranks.open(rank); });
 }
@@ -38,12 +46,19 @@ std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   if (options.ranks > 0 && options.ranks != transport->world()) {
     throw UsageError("{} ranks were launched, not {}", transport->world(), options.ranks);
   }
+  check_machines(options, transport->world());
   rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe));
   const bool reports = transport->rank() == 0;
   transport.reset();
   value_or_throw(rt::leave_mpi(probe.timeout));
   if (reports) return model;
   return std::nullopt;
+}
+
+void print_line(const rt::FittedLine& of, double gap, std::string_view name) {
+  print_text("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}% {:>11.1f}\n", name, of.line.base * 1e6,
+             of.line.slope > 0 ? fmt::format("{:.1f}", 1e-6 / of.line.slope) : "-",
+             100 * of.typical_error, 100 * of.largest_error, 1e6 * gap);
 }
 
 void print_model(const rt::NetworkModel& model) {
@@ -56,12 +71,13 @@ void print_model(const rt::NetworkModel& model) {
   print_text("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",
              "at most", "us each");
   for (const rt::ExchangeKind kind : rt::kMeasuredKinds) {
-    const rt::FittedLine& of = model.of(kind);
-    print_text("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}% {:>11.1f}\n",
-               rt::exchange_kind_name(kind), of.line.base * 1e6,
-               of.line.slope > 0 ? fmt::format("{:.1f}", 1e-6 / of.line.slope) : "-",
-               100 * of.typical_error, 100 * of.largest_error,
-               1e6 * model.gaps[rt::NetworkModel::index_of(kind)]);
+    print_line(model.of(kind), model.gaps[rt::NetworkModel::index_of(kind)],
+               rt::exchange_kind_name(kind));
+  }
+  if (model.has_two_networks()) {
+    print_line(model.within, model.within_gap, "send within");
+    print_text("send: between machines of {}, and within them\n",
+               plainly_counted(model.ranks_per_machine, "rank"));
   }
   print_text("\n{:<15} {:>11} {:>11} {:>11} {:>8}\n", "exchange", "bytes", "measured us", "line us",
              "off by");
@@ -79,6 +95,7 @@ std::optional<rt::NetworkModel> probe(const ProbeCommandOptions& options) {
   if (options.transport == "nccl") return probe_nccl(options);
   if (options.transport != "ucx") return probe_mpi(options);
   const auto transport = open_ucx_rank(options);
+  check_machines(options, transport->world());
   rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe_options(options)));
   return transport->rank() == 0 ? std::optional(std::move(model)) : std::nullopt;
 }

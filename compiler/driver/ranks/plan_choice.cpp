@@ -27,6 +27,11 @@ constexpr std::uint64_t kLargestBytes = 4 << 20;
 rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t world) {
   rt::NetworkModel model =
       value_or_throw(rt::network_from_json(read_text_file(options.probe)), options.probe);
+  if (model.has_two_networks() && model.ranks_per_machine != options.ranks_per_machine) {
+    throw CommandError(ExitCode::AtFault,
+                       "{}: measured with {} ranks on each machine: --machine-ranks {}",
+                       options.probe, model.ranks_per_machine, model.ranks_per_machine);
+  }
   if (model.transport == options.transport && model.world == world) return model;
   throw CommandError(ExitCode::AtFault, "{}: measured over {} with {} ranks, not over {} with {}",
                      options.probe, model.transport, model.world, options.transport, world);

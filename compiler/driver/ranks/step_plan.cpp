@@ -79,6 +79,18 @@ rt::KnownNetwork network_of(const PlanCommandOptions& options) {
   return network;
 }
 
+std::uint32_t machine_ranks(const PlanCommandOptions& options, const rt::NetworkModel& network) {
+  const std::uint32_t asked = options.ranks_per_machine;
+  if (asked == 0) return network.ranks_per_machine;
+  if (network.world % asked != 0) {
+    throw UsageError("--machine-ranks {}: {} ranks cannot be split into machines of {} each", asked,
+                     network.world, asked);
+  }
+  if (!network.has_two_networks() || network.ranks_per_machine == asked) return asked;
+  throw CommandError(ExitCode::AtFault, "{}: measured with {} ranks on each machine, not {}",
+                     options.network, network.ranks_per_machine, asked);
+}
+
 // The speeds of a file, in the order of the subject's programs.
 std::vector<rt::CodecSpeed> speeds_of(const PlanCommandOptions& options,
                                       const rt::SpeedTable& table, const SyncSubject& subject) {
@@ -236,18 +248,14 @@ StepPlan plan_step(const PlanCommandOptions& options) {
   if (half == loaded.end() && has_half) loaded.emplace_back(kHalfProgram);
   const rt::KnownNetwork network = network_of(options);
   const std::uint32_t world = network.model.world;
-  if (options.ranks_per_machine == 0 || world % options.ranks_per_machine != 0) {
-    throw UsageError("--machine-ranks {}: {} ranks cannot be split into machines of {} each",
-                     options.ranks_per_machine, world, options.ranks_per_machine);
-  }
+  const std::uint32_t on_each = machine_ranks(options, network.model);
   // Ranks over loopback are threads of one machine.
-  const std::uint32_t ranks_here =
-      network.model.transport == "loopback" ? world : options.ranks_per_machine;
+  const std::uint32_t ranks_here = network.model.transport == "loopback" ? world : on_each;
   const SyncSubject subject = load_programs(options, loaded);
 
   rt::StepRoutesRequest request;
   request.plans.world = world;
-  request.plans.ranks_per_machine = options.ranks_per_machine;
+  request.plans.ranks_per_machine = on_each;
   for (const Program& program : subject.programs) {
     request.plans.codecs.push_back(rt::codec_facts(rt::image_of(program), world));
   }

@@ -24,15 +24,19 @@ ExchangeKind kind_of(const JsonPart& part) {
   return *found;
 }
 
+FittedLine read_line(const JsonPart& part) {
+  return {{part.at("seconds").number(), part.at("seconds_per_byte").number()},
+          part.at("typical_error").number(),
+          part.at("largest_error").number()};
+}
+
 void read_lines(const JsonPart& models, NetworkModel& to) {
   std::array<bool, kMeasuredKinds.size()> have_come{};
   for (const JsonPart& part : models.entries()) {
     const std::size_t index = NetworkModel::index_of(kind_of(part.at("exchange")));
     if (have_come[index]) part.refuse("comes twice");
     have_come[index] = true;
-    to.lines[index] = {{part.at("seconds").number(), part.at("seconds_per_byte").number()},
-                       part.at("typical_error").number(),
-                       part.at("largest_error").number()};
+    to.lines[index] = read_line(part);
     to.gaps[index] = part.at("gap_seconds").number();
   }
   for (std::size_t i = 0; i < have_come.size(); ++i) {
@@ -40,6 +44,47 @@ void read_lines(const JsonPart& models, NetworkModel& to) {
       models.refuse(fmt::format("has nothing on {}", exchange_kind_name(kMeasuredKinds[i])));
     }
   }
+}
+
+json line_json(const FittedLine& fitted, double gap) {
+  return {{"gap_seconds", gap},
+          {"seconds", fitted.line.base},
+          {"seconds_per_byte", fitted.line.slope},
+          {"typical_error", fitted.typical_error},
+          {"largest_error", fitted.largest_error}};
+}
+
+std::vector<NetworkPoint> read_points(const JsonPart& from) {
+  std::vector<NetworkPoint> points;
+  for (const JsonPart& point : from.entries()) {
+    points.push_back(
+        {kind_of(point.at("exchange")), point.at("bytes").count(), point.at("seconds").number()});
+  }
+  return points;
+}
+
+json points_json(const std::vector<NetworkPoint>& points) {
+  json written = json::array();
+  for (const NetworkPoint& point : points) {
+    written.push_back({{"exchange", exchange_kind_name(point.kind)},
+                       {"bytes", point.bytes},
+                       {"seconds", point.seconds}});
+  }
+  return written;
+}
+
+// Messages within machines, which files of one network do not have.
+void read_within(const JsonPart& file, NetworkModel& to) {
+  const auto ranks = file.find("ranks_per_machine");
+  if (!ranks) return;
+  to.ranks_per_machine = static_cast<std::uint32_t>(ranks->count(to.world));
+  if (to.ranks_per_machine == 0 || to.world % to.ranks_per_machine != 0) {
+    ranks->refuse(fmt::format("does not divide {} ranks", to.world));
+  }
+  const JsonPart within = file.at("within");
+  to.within = read_line(within);
+  to.within_gap = within.at("gap_seconds").number();
+  to.within_points = read_points(within.at("points"));
 }
 
 NetworkModel read_model(const JsonPart& file) {
@@ -50,10 +95,8 @@ NetworkModel read_model(const JsonPart& file) {
     world.refuse("is not a number of ranks from 1 to 4294967295");
   model.world = static_cast<std::uint32_t>(world.count());
   read_lines(file.at("models"), model);
-  for (const JsonPart& point : file.at("points").entries()) {
-    model.points.push_back(
-        {kind_of(point.at("exchange")), point.at("bytes").count(), point.at("seconds").number()});
-  }
+  model.points = read_points(file.at("points"));
+  read_within(file, model);
   return model;
 }
 
@@ -123,24 +166,19 @@ NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape) {
 }
 
 std::string network_to_json(const NetworkModel& model) {
-  json models = json::array(), points = json::array();
+  json models = json::array();
   for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
-    const FittedLine& fitted = model.lines[i];
-    models.push_back({{"exchange", exchange_kind_name(kMeasuredKinds[i])},
-                      {"gap_seconds", model.gaps[i]},
-                      {"seconds", fitted.line.base},
-                      {"seconds_per_byte", fitted.line.slope},
-                      {"typical_error", fitted.typical_error},
-                      {"largest_error", fitted.largest_error}});
+    models.push_back(line_json(model.lines[i], model.gaps[i]));
+    models.back()["exchange"] = exchange_kind_name(kMeasuredKinds[i]);
   }
-  for (const NetworkPoint& point : model.points) {
-    points.push_back({{"exchange", exchange_kind_name(point.kind)},
-                      {"bytes", point.bytes},
-                      {"seconds", point.seconds}});
-  }
-  const json written = {
+  json written = {
       {"file", kFile},        {"format", kNetworkFormat}, {"transport", model.transport},
-      {"ranks", model.world}, {"models", models},         {"points", points}};
+      {"ranks", model.world}, {"models", models},         {"points", points_json(model.points)}};
+  if (model.has_two_networks()) {
+    written["ranks_per_machine"] = model.ranks_per_machine;
+    written["within"] = line_json(model.within, model.within_gap);
+    written["within"]["points"] = points_json(model.within_points);
+  }
   return written.dump(1) + "\n";
 }
 

@@ -63,7 +63,18 @@ struct NetworkModel {
   /// of a line's base overlaps.
   std::array<double, kMeasuredKinds.size()> gaps{};
   std::vector<NetworkPoint> points;
+  /// Ranks are numbered machine by machine, with this many on each. If there are several on each of
+  /// several machines, messages between ranks of one machine have a line of their own, over links
+  /// of their own; the line of Send is then that between machines.
+  std::uint32_t ranks_per_machine = 1;
+  FittedLine within = {};
+  double within_gap = 0;
+  std::vector<NetworkPoint> within_points = {};
 
+  bool has_two_networks() const { return ranks_per_machine > 1 && ranks_per_machine < world; }
+  bool is_within(std::uint32_t from, std::uint32_t to) const {
+    return has_two_networks() && from / ranks_per_machine == to / ranks_per_machine;
+  }
   /// Returns the kind's index; Receive counts as Send.
   static std::size_t index_of(ExchangeKind kind);
   const FittedLine& of(ExchangeKind kind) const { return lines[index_of(kind)]; }
@@ -85,6 +96,7 @@ struct ProbeOptions {
   /// largest size.
   double seconds = 5;
   std::chrono::milliseconds timeout{30000};
+  std::uint32_t ranks_per_machine = 1;  // as of NetworkModel; divides the number of ranks
 };
 
 /// Measures the network. All ranks call it with the same options and get the same model. Errors:

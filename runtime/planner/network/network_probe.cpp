@@ -4,6 +4,7 @@
 #include "runtime/planner/network/network_model.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cinch::rt {
 namespace {
@@ -37,11 +38,21 @@ class Probe {
   }
 
   Result<NetworkModel> run() {
+    NetworkModel machines{.world = world_, .ranks_per_machine = options_.ranks_per_machine};
+    if (machines.has_two_networks()) {
+      // Messages to the same rank of the next machine, and to the next rank of the machine.
+      step_ = options_.ranks_per_machine;
+      CINCH_TRY(measure_within(machines));
+    }
     for (const ExchangeKind kind : kMeasuredKinds) {
       if (world_ == 1) break;
       CINCH_TRY(measure(kind));
     }
     NetworkModel model = fit_network(std::string(transport_.name()), world_, std::move(points_));
+    model.ranks_per_machine = machines.ranks_per_machine;
+    model.within = machines.within;
+    model.within_gap = machines.within_gap;
+    model.within_points = std::move(machines.within_points);
     for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
       if (world_ == 1) break;
       CINCH_TRY(measure_gap(kMeasuredKinds[i], model.gaps[i]));
@@ -50,6 +61,24 @@ class Probe {
   }
 
  private:
+  Status measure_within(NetworkModel& to) {
+    is_within_ = true;
+    CINCH_TRY(measure(ExchangeKind::Send));
+    CINCH_TRY(measure_gap(ExchangeKind::Send, to.within_gap));
+    is_within_ = false;
+    to.within_points = std::exchange(points_, {});
+    to.within = fit_network("", world_, to.within_points).of(ExchangeKind::Send);
+    return Ok{};
+  }
+
+  // The rank to which this one sends, and, backwards, from which it receives.
+  std::uint32_t partner(bool is_sender) const {
+    const std::uint32_t rank = transport_.rank(), ranks = options_.ranks_per_machine;
+    if (!is_within_) return (rank + (is_sender ? step_ : world_ - step_)) % world_;
+    const std::uint32_t first = rank / ranks * ranks;
+    return first + (rank - first + (is_sender ? 1 : ranks - 1)) % ranks;
+  }
+
   std::uint64_t part_of(std::uint64_t bytes) const {
     return world_ == 1 ? 0 : bytes / (world_ - 1) / kElement * kElement;
   }
@@ -71,11 +100,11 @@ class Probe {
     switch (kind) {
       case ExchangeKind::Send:
         exchange.input = input.first(bytes);
-        exchange.peer = (transport_.rank() + 1) % world_;
+        exchange.peer = partner(true);
         break;
       case ExchangeKind::Receive:
         exchange.output = output.first(bytes);
-        exchange.peer = (transport_.rank() + world_ - 1) % world_;
+        exchange.peer = partner(false);
         break;
       case ExchangeKind::AllReduce:
         exchange.input = input.first(part * world_ / 2 / kElement * kElement);
@@ -200,6 +229,8 @@ class Probe {
   Transport& transport_;
   const ProbeOptions& options_;
   const std::uint32_t world_;
+  std::uint32_t step_ = 1;
+  bool is_within_ = false;
   std::vector<std::uint64_t> sizes_;
   std::vector<std::uint8_t> input_, output_, burst_;
   std::vector<ByteRange> parts_;

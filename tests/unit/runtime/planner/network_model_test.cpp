@@ -81,6 +81,27 @@ TEST(NetworkFile, IsReadBack) {
   EXPECT_EQ(read->of(ExchangeKind::Receive), read->of(ExchangeKind::Send));
 }
 
+TEST(NetworkFile, HasTwoNetworks) {
+  NetworkModel model = some_model();
+  model.ranks_per_machine = 2;
+  model.within = {{1e-6, 2e-10}, 0.01, 0.02};
+  model.within_gap = 3e-7;
+  model.within_points = {{ExchangeKind::Send, 100, 5e-6}};
+  const auto read = network_from_json(network_to_json(model));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, model);
+  EXPECT_TRUE(read->is_within(2, 3));
+  EXPECT_FALSE(read->is_within(1, 2));
+  json damaged = json::parse(network_to_json(model));
+  damaged["ranks_per_machine"] = 3;
+  const auto refused = network_from_json(damaged.dump());
+  EXPECT_EQ(refused ? "" : refused.error().message,
+            "measurements: ranks_per_machine: does not divide 4 ranks");
+  damaged.erase("within");
+  damaged["ranks_per_machine"] = 2;
+  EXPECT_FALSE(network_from_json(damaged.dump()));
+}
+
 Error error_of(const std::string& text) {
   const auto read = network_from_json(text);
   EXPECT_FALSE(read) << text;
@@ -131,6 +152,22 @@ std::vector<Result<NetworkModel>> probe_loopback(std::uint32_t ranks, const Link
   }
   for (std::thread& thread : threads) thread.join();
   return models;
+}
+
+TEST(Probe, MeasuresTwoNetworks) {
+  ProbeOptions options{5000, 0.05, std::chrono::seconds(30)};
+  options.ranks_per_machine = 2;
+  const auto models = probe_loopback(4, {}, options);
+  for (const auto& model : models) {
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_EQ(*model, *models[0]);
+    EXPECT_TRUE(model->has_two_networks());
+    EXPECT_FALSE(model->within_points.empty());
+    EXPECT_GT(model->within.line.base, 0);
+  }
+  // One machine has one network, and so have machines of one rank.
+  options.ranks_per_machine = 4;
+  EXPECT_TRUE(probe_loopback(4, {}, options)[0]->within_points.empty());
 }
 
 TEST(Probe, GivesAllRanksTheSameModel) {

@@ -174,6 +174,28 @@ TEST(PlanCost, PartsOfProtocolsOverlap) {
   EXPECT_NEAR(cost_of(request, inputs).seconds, 2 * 1 + 2 * 2 + 1 + 2 * 3, kBytes);
 }
 
+// Two machines of two ranks: halves go to the other rank of the machine and come back; between
+// machines, quarters do, in half a second and one more for each.
+TEST(PlanCost, KnowsLinksWithinMachines) {
+  PlanRequest request = request_of("hierarchical", 4, 1'000'000);
+  request.tensors[0].codec = kDense;
+  request.ranks_per_machine = 2;
+  CostInputs inputs = slow_inputs(4);
+  const double one_network = cost_of(request, inputs).seconds;
+  inputs.network.ranks_per_machine = 2;
+  inputs.network.within.line = inputs.network.of(ExchangeKind::Send).line;
+  const double alike = cost_of(request, inputs).seconds;
+  EXPECT_LE(alike, one_network + kTolerance);  // both networks are used at once
+  inputs.network.within.line = {0, 0};
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 3, 0.01);
+  EXPECT_GT(alike, 3 + 2 * 0.5);
+  // What ranks of all machines do together goes over the network between them.
+  request.plan = "allreduce";
+  const double together = cost_of(request, inputs).seconds;
+  inputs.network.within.line = {1, 1};
+  EXPECT_NEAR(cost_of(request, inputs).seconds, together, kTolerance);
+}
+
 TEST(PlanCost, RefusesWhatItCannotKnow) {
   EXPECT_FALSE(estimate_cost(plan_of(request_of("ring", 3, 10)), slow_inputs(2)));
   PlanRequest request = request_of("ring", 3, 10);
