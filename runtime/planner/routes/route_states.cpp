@@ -43,7 +43,7 @@ State behind_in_any_order(const State& state, const RouteGroup& group, const Rou
                           bool has_cpu_for_each) {
   State next = state;
   const Nanoseconds ready = state.lanes[RouteLane::Backward] + group.backward;
-  for (const auto& [lane, time] : stages.list()) {
+  for (const auto& [lane, time, late] : stages.list()) {
     if (lane == RouteLane::Cpu && has_cpu_for_each) continue;
     next.lanes[lane] = std::max(next.lanes[lane], ready) + time;
   }

@@ -12,12 +12,12 @@ RouteStages::RouteStages(std::initializer_list<RouteStage> stages) {
 }
 
 void RouteStages::add(RouteStage stage) {
-  if (stage.time > 0) stages_.at(count_++) = stage;
+  if (stage.time > 0 || stage.late > 0) stages_.at(count_++) = stage;
 }
 
 Nanoseconds RouteStages::total() const {
   Nanoseconds sum = 0;
-  for (const RouteStage& stage : list()) sum += stage.time;
+  for (const RouteStage& stage : list()) sum += stage.time + stage.late;
   return sum;
 }
 
@@ -32,7 +32,7 @@ bool RouteStages::is_within(const RouteStages& other) const {
   for (const RouteStage& stage : other.list()) {
     if (found == count_) break;
     const RouteStage& own = stages_[found];
-    if (own.lane == stage.lane && own.time <= stage.time) ++found;
+    if (own.lane == stage.lane && own.time <= stage.time && own.late <= stage.late) ++found;
   }
   return found == count_;
 }
@@ -47,11 +47,12 @@ LaneTimes LaneTimes::behind(const RouteGroup& group, const RouteStages& stages,
   const Nanoseconds begun = next[RouteLane::Backward] + group.backward;
   next[RouteLane::Backward] = begun;
   Nanoseconds ready = begun;
-  for (const auto& [lane, time] : stages.list()) {
+  for (const auto& [lane, time, late] : stages.list()) {
     Nanoseconds& free = next[lane];
     const bool waits = lane != RouteLane::Cpu || !has_cpu_for_each;
     ready = (waits ? std::max(free, ready) : ready) + time;
     free = std::max(free, ready);
+    ready += late;
     if (lane == RouteLane::Encode) next[RouteLane::Backward] += time;
   }
   return next;
@@ -81,7 +82,7 @@ Nanoseconds time_by_readiness(std::span<const RouteGroup> groups,
     const bool waits = stage.lane != RouteLane::Cpu || !has_cpu_for_each;
     const Nanoseconds end = (waits ? std::max(lanes[stage.lane], time) : time) + stage.time;
     lanes[stage.lane] = end;
-    arrivals.emplace(end, group, number + 1);
+    arrivals.emplace(end + stage.late, group, number + 1);
   }
   return last;
 }
@@ -116,7 +117,7 @@ void RouteTimeline::update_rests(std::size_t end) {
   for (std::size_t i = end; i-- > 0;) {
     LaneTimes& rest = rest_[i] = rest_[i + 1];
     rest[RouteLane::Backward] += groups_[i].backward;
-    for (const auto& [lane, time] : groups_[i].routes[routes_[i]].stages.list()) {
+    for (const auto& [lane, time, late] : groups_[i].routes[routes_[i]].stages.list()) {
       if (lane == RouteLane::Cpu && rules_.has_cpu_for_each) continue;
       rest[lane] += time;
       if (lane == RouteLane::Encode) rest[RouteLane::Backward] += time;

@@ -28,9 +28,11 @@ enum class RouteLane : std::uint8_t {
 };
 inline constexpr std::size_t kNumRouteLanes = 7;
 
+/// The lane is taken for `time`. What it has made reaches the next stage `late` behind that, such
+/// as the latency of an exchange; a stage with such a wait is not the last.
 struct RouteStage {
   RouteLane lane = RouteLane::Exchange;
-  Nanoseconds time = 0;
+  Nanoseconds time = 0, late = 0;
   friend bool operator==(const RouteStage&, const RouteStage&) = default;
 };
 

@@ -157,11 +157,26 @@ class StepPlanner {
   struct Cost {
     RouteWay way;
     PlanCost alone;
+    double latency_seconds = 0;  // of its exchanges, which others do not wait for
   };
 
-  Result<std::optional<PlanCost>> cost_of(const TensorList& group, const RouteWay& way) const {
-    PlanRequest asked = request_for(group, way);
+  // By how much exchanges are shorter where bytes reach the other side at once.
+  Result<double> latency_of(const TensorList& group, const RouteWay& way, const PlanCost& cost) {
+    constexpr double kLittle = 0.01;  // of the exchanges
+    const NetworkModel& network = request_.costs.network;
+    double longest = 0;
+    for (const FittedLine& fitted : network.lines) longest = std::max(longest, fitted.line.base);
+    if (longest < kLittle * cost.network_seconds) return 0;
     CostInputs costs = request_.costs;
+    for (FittedLine& fitted : costs.network.lines) fitted.line.base = 0;
+    costs.network.within.line.base = 0;
+    const auto without = TRY(cost_of(group, way, std::move(costs)));
+    return without ? std::max(0.0, cost.network_seconds - without->network_seconds) : 0;
+  }
+
+  Result<std::optional<PlanCost>> cost_of(const TensorList& group, const RouteWay& way,
+                                          CostInputs costs) const {
+    PlanRequest asked = request_for(group, way);
     costs.ready_seconds.clear();
     const bool can_cut = way.codec == kDense || asked.codecs[way.codec].can_cut;
     const auto piece = static_cast<std::int64_t>(way.route.piece_bytes / kElementBytes);
@@ -194,8 +209,10 @@ class StepPlanner {
     }
     std::vector<Cost> costs;
     for (RouteWay& way : ways_of(group)) {
-      const auto cost = TRY(cost_of(group, way));
-      if (cost) costs.push_back({std::move(way), *cost});
+      const auto cost = TRY(cost_of(group, way, request_.costs));
+      if (!cost) continue;
+      const double latency = TRY(latency_of(group, way, *cost));
+      costs.push_back({std::move(way), *cost, latency});
     }
     // The first route of a group is its fastest in f32.
     const auto by_time = [](const Cost& a, const Cost& b) {
@@ -208,14 +225,15 @@ class StepPlanner {
 
   // Pieces overlap, so a group alone takes less than all of its work one behind the other. Its
   // longest lane is whole; of the others, what the step takes beside it.
-  RouteStages stages_of(const PlanCost& cost) const {
+  RouteStages stages_of(const Cost& of) const {
+    const PlanCost& cost = of.alone;
     const bool is_on_device = request_.is_on_device;
-    const double encode = cost.encode_seconds, network = cost.network_seconds,
-                 decode = cost.decode_seconds;
+    const double encode = cost.encode_seconds, decode = cost.decode_seconds,
+                 network = cost.network_seconds - of.latency_seconds;
     const double longest =
         is_on_device ? std::max({encode, network, decode}) : std::max(encode + decode, network);
     const double others = encode + network + decode - longest;
-    const double left = std::max(0.0, cost.seconds - longest);
+    const double left = std::max(0.0, cost.seconds - of.latency_seconds - longest);
     const double share = others > 0 ? std::min(1.0, left / others) : 0;
     const auto time = [&](double seconds, double of_lane) {
       return to_nanoseconds(of_lane >= longest ? seconds : share * seconds);
@@ -224,8 +242,9 @@ class StepPlanner {
                  decode_lane = is_on_device ? decode : encode + decode;
     RouteStages stages;
     stages.add({is_on_device ? RouteLane::Encode : RouteLane::Cpu, time(encode, encode_lane)});
-    stages.add({RouteLane::Exchange, time(network, network)});
-    stages.add({is_on_device ? RouteLane::Decode : RouteLane::Cpu, time(decode, decode_lane)});
+    stages.add({RouteLane::Exchange, time(network, network), to_nanoseconds(of.latency_seconds)});
+    stages.add({is_on_device ? RouteLane::Decode : RouteLane::Cpu,
+                std::max<Nanoseconds>(1, time(decode, decode_lane))});
     return stages;
   }
 
@@ -246,7 +265,7 @@ class StepPlanner {
       before = at;
       for (const Cost& cost : costs_.back()) {
         const std::uint32_t id = id_of(cost.way);
-        to.routes.push_back({id, id, stages_of(cost.alone)});
+        to.routes.push_back({id, id, stages_of(cost)});
       }
     }
     // Routes keep their ids, by which their costs are found again.
