@@ -104,6 +104,7 @@ struct SurveyOptions {
   std::uint64_t seed = 0;
   double seconds = 0.2;  // time to measure each program, about
   std::string html;      // file for an HTML page; empty: none
+  bool is_by_tensor = false;
   bool json = false;
 };
 
@@ -211,6 +212,12 @@ struct PlanCommandOptions {
   std::int64_t elements = 16 << 20;  // of the largest gradient that --measure takes
   std::string output, trace;
   bool explain = false, json = false;
+  // A value of one parameter for each tensor: "bits=2..8", the value of all that it is compared
+  // with, and a folder of gradients.
+  std::string vary, budget, gradients;
+  std::string dtype;          // of files that do not tell
+  bool is_each_held = false;  // no tensor's relative error is above that of all
+  std::uint64_t seed = 0;
 };
 
 struct CacheOptions {

@@ -161,6 +161,15 @@ std::uint32_t place_in(std::vector<T>& list, const T& wanted) {
 
 }  // namespace
 
+std::string exact_pattern(std::string_view name) {
+  std::string pattern;
+  for (const char c : name) {
+    const bool is_special = c == '*' || c == '?' || c == '[';
+    pattern += is_special ? fmt::format("[{}]", c) : c == '\\' ? "\\\\" : std::string(1, c);
+  }
+  return pattern;
+}
+
 bool has_routes(const Policy& policy) {
   return std::ranges::any_of(policy.rules, [](const PolicyRule& rule) {
     return !rule.plan.empty() || rule.piece_bytes > 0;

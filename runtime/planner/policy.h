@@ -55,6 +55,9 @@ Policy usual_policy();
 /// entry).
 Result<Policy> parse_policy(std::string_view text);
 
+/// A pattern of PolicyRule::name that this name alone matches.
+std::string exact_pattern(std::string_view name);
+
 struct PolicyTensor {
   std::string name;
   std::vector<std::int64_t> shape;

@@ -186,6 +186,21 @@ void add_plan(Registry& registry) {
             "writes the plan, for `cinch sync --plan`; with --measure, the speeds");
   add_value(command, "--trace", options->trace, "FILE",
             "writes the predicted timeline of a step, for Perfetto");
+  add_value(
+      command, "--vary", options->vary, "NAME=VALUES",
+      "a value of this parameter for each tensor of --gradients, of one program: bits=2..8, or "
+      "ratio=0.001,0.01,0.1; --output is a policy");
+  add_value(command, "--budget", options->budget, "NAME=VALUE",
+            "--vary: the errors of all tensors add up to at most those of this value for all");
+  command->add_flag(
+      "--budget-each", options->is_each_held,
+      "--vary: no tensor's relative error is above that of all tensors with --budget");
+  add_value(command, "--gradients", options->gradients, "DIR",
+            "--vary: a folder with an .npy file for each tensor");
+  add_word(command, "--dtype", options->dtype, {"bf16"},
+           "bf16: elements of uint16 files are bfloat16");
+  add_count(command, "--seed", options->seed, "--vary: seed of random draws")
+      ->capture_default_str();
   add_json(command, options->json);
   command->footer(
       "Example: cinch plan gpt2.csv --network net.json --programs onebit,fp16 --output plan.json");
@@ -265,6 +280,8 @@ void add_report(Registry& registry) {
            "bf16: elements of uint16 files are bfloat16");
   add_value(command, "--html", options->html, "FILE",
             "writes a page with pictures, for a browser; it needs no other file");
+  command->add_flag("--by-tensor", options->is_by_tensor,
+                    "also prints each program's bytes and error by tensor");
   add_json(command, options->json);
   command->footer("Example: cinch report gradients/ --link 10Gbit/s --ranks 8 --html report.html");
 }

@@ -115,17 +115,25 @@ SurveyFigures try_program(const std::string& program, const SurveyOptions& optio
     figures.carrier = CodecFactory(run).loaded();
   }
   SquaredSums sums;
+  const auto add = [&](const std::vector<float>& x, const std::vector<float>& y,
+                       std::int64_t payload_bytes, bool is_exact) {
+    SquaredSums own;
+    own.add(x, y);
+    sums.difference += own.difference;
+    sums.original += own.original;
+    figures.payload_bytes += payload_bytes;
+    figures.by_tensor.push_back({payload_bytes, own.difference, own.original, is_exact});
+  };
   for (const SurveyTensor& tensor : tensors) {
     if (is_matrix && !tensor.is_matrix()) {
       ++figures.num_exact;
-      figures.payload_bytes += 4 * tensor.array.num_elems();
-      sums.add(tensor.values, tensor.values);
+      add(tensor.values, tensor.values, 4 * tensor.array.num_elems(), true);
       continue;
     }
     SurveySession session(factory, tensor);
     SurveyCall call = session.take(0);
-    sums.add(tensor.values, call.decoded);
-    figures.payload_bytes += call.payload_bytes;
+    add(tensor.values, call.decoded, call.payload_bytes, false);
+    if (options.seconds <= 0) continue;
     time_tensor(session, call, options.seconds / static_cast<double>(tensors.size()));
     figures.encode_seconds += call.encode_seconds;
     figures.decode_seconds += call.decode_seconds;

@@ -59,12 +59,22 @@ struct SurveyFigures {
   std::int64_t payload_bytes = 0;
   std::size_t num_exact = 0;
   double relative_error = 0;  // of one step; not finite if the gradient is zero
+  struct OfTensor {
+    std::int64_t payload_bytes = 0;
+    double squared_error = 0, squared_norm = 0;
+    bool is_exact = false;  // the program does not take it
+  };
+  std::vector<OfTensor> by_tensor;
   // The sum of each tensor's median. A program with a `sync` has one call for both, in a world of
   // one rank; payload_bytes is then what it gives to collectives.
   double encode_seconds = 0, decode_seconds = 0;
 };
 
-/// Throws CommandError, ServiceError and InternalError (Limitation) if the program cannot be tried.
+/// The tensors of a folder. Throws CommandError, also if one is not finite.
+std::vector<SurveyTensor> read_survey(const SurveyOptions& options);
+
+/// Without `options.seconds` nothing is timed. Throws CommandError, ServiceError and InternalError
+/// (Limitation) if the program cannot be tried.
 SurveyFigures try_program(const std::string& program, const SurveyOptions& options,
                           const std::vector<SurveyTensor>& tensors);
 

@@ -215,6 +215,7 @@ ExitCode run_plan(const PlanCommandOptions& options) {
   require_place_for(options.trace);
   require_distinct_files({{"--output", options.output}, {"--trace", options.trace}});
   if (!options.measured.empty()) return measure(options);
+  if (!options.vary.empty()) return plan_values(options);
   if (options.profile.empty()) {
     throw UsageError("a profile is required: when tensors become ready; or --measure");
   }

@@ -25,6 +25,8 @@ struct Candidate {
   std::string request, name, family;
 };
 
+}  // namespace
+
 std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
   std::error_code error;
   if (!std::filesystem::exists(options.folder, error)) {
@@ -49,6 +51,8 @@ std::vector<SurveyTensor> read_survey(const SurveyOptions& options) {
   if (elements == 0) throw CommandError(ExitCode::AtFault, options.folder + ": no elements in it");
   return tensors;
 }
+
+namespace {
 
 // The requested programs, else all of the library that work alone.
 std::vector<Candidate> candidates_of(const SurveyOptions& options) {
@@ -141,6 +145,19 @@ class Survey {
     return row;
   }
 
+  json by_tensor(const SurveyFigures& figures) const {
+    json list = json::array();
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      const SurveyFigures::OfTensor& of = figures.by_tensor[t];
+      const double error = std::sqrt(of.squared_error) / std::sqrt(of.squared_norm);
+      list.push_back({{"name", tensors_[t].name},
+                      {"elements", tensors_[t].array.num_elems()},
+                      {"payload_bytes", of.payload_bytes},
+                      {"relative_error", or_nothing(error)}});
+    }
+    return list;
+  }
+
   json row_of(const Candidate& candidate) const {
     const SurveyFigures figures = try_program(candidate.request, options_, tensors_);
     const bool has_sync = figures.program->info().has_sync;
@@ -157,6 +174,7 @@ class Survey {
                 {"network_ms", nullptr},
                 {"plan", "-"},
                 {"note", nullptr}};
+    if (options_.is_by_tensor) row["by_tensor"] = by_tensor(figures);
     try {
       add_step(predictor_.with_program(figures.program, figures.carrier), row);
     } catch (const CommandError& error) {

@@ -13,7 +13,6 @@
 namespace cinch::driver {
 namespace {
 
-constexpr const char* kNoProgram = "none";
 constexpr double kDenseSeconds = 0.1;
 constexpr std::int64_t kMostMeasured = 16 << 20;
 
@@ -160,7 +159,7 @@ rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& sub
 // The programs to choose from, each once.
 std::vector<std::string> programs_of(const PlanCommandOptions& options) {
   std::vector<std::string> programs = split_programs(options.programs, "--programs");
-  std::erase(programs, kNoProgram);
+  std::erase(programs, "none");
   std::vector<std::string> distinct;
   for (const std::string& each : programs) {
     if (std::ranges::find(distinct, each) == distinct.end()) distinct.push_back(each);

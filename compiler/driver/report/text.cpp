@@ -353,6 +353,23 @@ std::vector<ColumnNote> survey_notes(const json& report) {
   return notes;
 }
 
+// --by-tensor.
+std::string survey_by_tensor(const json& report, std::size_t width) {
+  std::string text;
+  for (const json& row : report["programs"]) {
+    if (!row.contains("by_tensor")) continue;
+    TextTable table({{"", "tensor", true}, {"", "elements"}, {"payload", "bytes"}, {"", "error"}});
+    for (const json& of : row["by_tensor"]) {
+      const json& error = of["relative_error"];
+      table.add({of["name"].get<std::string>(), grouped(of["elements"].get<std::int64_t>()),
+                 grouped(of["payload_bytes"].get<std::int64_t>()),
+                 error.is_null() ? "-" : short_number(error.get<double>())});
+    }
+    text += "\n" + row["program"].get<std::string>() + "\n" + table.text(width);
+  }
+  return text;
+}
+
 std::string survey_text(const json& report, std::size_t width) {
   const auto tensors = static_cast<std::int64_t>(report["tensors"].size());
   std::string text = fmt::format("{}: {}, {}, {}\n", report["folder"].get<std::string>(),
@@ -371,6 +388,7 @@ std::string survey_text(const json& report, std::size_t width) {
     text += start + wrapped(note.text, num_characters(start), width) + "\n";
   }
   text += footnotes.text(width);
+  text += survey_by_tensor(report, width);
   if (!report["not_tried"].empty()) text += "\nnot tried\n";
   for (const json& row : report["not_tried"]) {
     const std::string start = "  " + padded(row["program"].get<std::string>(), names) + "  ";
