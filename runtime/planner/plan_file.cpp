@@ -20,7 +20,6 @@ using nlohmann::json;
 
 constexpr const char* kPlanFileKind = "cinch plan";
 constexpr int kPlanFileFormat = 1;
-constexpr std::array<std::string_view, 3> kLengths = {"auto", "padded", "exchanged"};
 constexpr std::uint64_t kLeastPiece = 4;
 
 PlanRoute read_route(const JsonPart& from) {
@@ -33,9 +32,9 @@ PlanRoute read_route(const JsonPart& from) {
   }
   route.piece_bytes = piece.count();
   if (route.piece_bytes < kLeastPiece) piece.refuse("has less than an element");
-  const auto found = std::ranges::find(kLengths, lengths.text());
-  if (found == kLengths.end()) lengths.refuse("is not auto, padded or exchanged");
-  route.lengths = static_cast<LengthPolicy>(found - kLengths.begin());
+  const auto policy = length_policy_named(lengths.text());
+  if (!policy) lengths.refuse("is not auto, padded or exchanged");
+  route.lengths = *policy;
   return route;
 }
 
@@ -122,7 +121,7 @@ std::string plan_file_to_json(const PlanFile& file) {
   for (const PlanRoute& route : file.routes) {
     routes.push_back({{"plan", route.plan},
                       {"piece_bytes", route.piece_bytes},
-                      {"lengths", kLengths.at(static_cast<std::size_t>(route.lengths))}});
+                      {"lengths", length_policy_name(route.lengths)}});
   }
   for (const PlanFile::Tensor& tensor : file.tensors) {
     const json program = tensor.program == kDense ? json() : json(tensor.program);

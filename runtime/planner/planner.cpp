@@ -382,6 +382,20 @@ Indices places_in(const Indices& order) {
 
 }  // namespace
 
+namespace {
+constexpr std::array<std::string_view, 3> kLengthNames = {"auto", "padded", "exchanged"};
+}  // namespace
+
+std::string_view length_policy_name(LengthPolicy policy) {
+  return kLengthNames.at(static_cast<std::size_t>(policy));
+}
+
+std::optional<LengthPolicy> length_policy_named(std::string_view name) {
+  const auto* const found = std::ranges::find(kLengthNames, name);
+  if (found == kLengthNames.end()) return std::nullopt;
+  return static_cast<LengthPolicy>(found - kLengthNames.begin());
+}
+
 ExchangeOption usual_hierarchical_option() {
   return {{OptionAction::ReduceScatter, OptionScope::Intra},
           {OptionAction::Compress},

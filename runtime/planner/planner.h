@@ -61,6 +61,9 @@ enum class LengthPolicy : std::uint8_t {
   Exchanged  // lengths first: one more exchange, but no byte too many
 };
 inline constexpr std::uint64_t kPaddedBytes = 16 << 10;
+/// "auto", "padded", "exchanged"; and back, if it is one of them.
+std::string_view length_policy_name(LengthPolicy policy);
+std::optional<LengthPolicy> length_policy_named(std::string_view name);
 
 // One way to synchronise a tensor between machines with several devices each, as in the decision
 // tree of Espresso (Wang et al., EuroSys 2023, figure 8): whether, where and on what device it is

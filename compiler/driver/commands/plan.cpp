@@ -85,7 +85,12 @@ json plan_json(const StepPlan& plan) {
   json groups = json::array(), compared = json::array();
   for (const rt::PlannedGroup& group : routes.groups) groups.push_back(group_json(plan, group));
   for (const rt::PlannedStep& each : routes.compared) {
-    compared.push_back({{"name", each.name}, {"predicted_ms", ms(each.cost.seconds)}});
+    const bool is_single = each.request.routes.empty();
+    compared.push_back({{"name", each.name},
+                        {"plan", is_single ? each.request.plan : "routes"},
+                        {"piece_bytes", is_single ? json(each.request.piece_bytes) : json()},
+                        {"lengths", rt::length_policy_name(each.request.lengths)},
+                        {"predicted_ms", ms(each.cost.seconds)}});
   }
   const double backward = routes.groups.back().ready_seconds;
   return {{"ranks", plan.file.world},

@@ -36,9 +36,7 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
   request.world = world;
   request.tensors = subject.tensors;
   request.piece_bytes = options.piece_bytes.value_or(request.piece_bytes);
-  request.lengths = options.lengths == "padded"      ? rt::LengthPolicy::Padded
-                    : options.lengths == "exchanged" ? rt::LengthPolicy::Exchanged
-                                                     : rt::LengthPolicy::Auto;
+  request.lengths = rt::length_policy_named(options.lengths).value_or(rt::LengthPolicy::Auto);
   request.servers = options.servers;
   request.ranks_per_machine = options.ranks_per_machine;
   for (const rt::PolicyRoute& route : subject.routes) {

@@ -90,8 +90,8 @@ constexpr std::array kLinkUnits = {LinkUnit{"kbit", 1e3}, LinkUnit{"mbit", 1e6},
 rt::ChoiceSpace space_of(const SyncCommandOptions& options) {
   rt::ChoiceSpace space;
   if (options.piece_bytes) space.piece_bytes = {*options.piece_bytes};
-  if (options.lengths == "padded") space.lengths = {rt::LengthPolicy::Padded};
-  if (options.lengths == "exchanged") space.lengths = {rt::LengthPolicy::Exchanged};
+  const auto lengths = rt::length_policy_named(options.lengths);
+  if (lengths && lengths != rt::LengthPolicy::Auto) space.lengths = {*lengths};
   return space;
 }
 
