@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr const char* kPlanFileKind = "cinch plan";
 constexpr int kPlanFileFormat = 1;
-constexpr std::uint64_t kLeastPiece = 4;
+constexpr std::uint64_t kLeastPiece = 4, kMostPiece = UINT64_C(1) << 40;
 
 PlanRoute read_route(const JsonPart& from) {
   PlanRoute route;
@@ -30,7 +30,7 @@ PlanRoute read_route(const JsonPart& from) {
   if (std::ranges::find(plan_names(), route.plan) == plan_names().end()) {
     plan.refuse("is no plan: " + plan.value.dump());
   }
-  route.piece_bytes = piece.count();
+  route.piece_bytes = piece.count(kMostPiece);
   if (route.piece_bytes < kLeastPiece) piece.refuse("has less than an element");
   const auto policy = length_policy_named(lengths.text());
   if (!policy) lengths.refuse("is not auto, padded or exchanged");
@@ -194,9 +194,12 @@ Result<PlanRequest> with_plan_file(PlanRequest request, const PlanFile& file) {
                                                 file.programs[of.program].fingerprint;
     if (is_same) continue;
     const std::string wanted = of.program == kDense ? "f32" : file.programs[of.program].program;
-    differences.add(given == wanted
-                        ? fmt::format("{} has another version of {}", tensor.name, given)
-                        : fmt::format("{} is sent as {}, not {}", tensor.name, given, wanted));
+    const bool is_other_version = !is_dense && of.program != kDense;
+    differences.add(
+        is_other_version
+            ? fmt::format("{} has another program than {}, or another version of it", tensor.name,
+                          wanted)
+            : fmt::format("{} is sent as {}, not {}", tensor.name, given, wanted));
   }
   for (const auto& [name, tensor] : left) {
     differences.add(fmt::format("there is no tensor {}", name));

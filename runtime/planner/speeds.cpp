@@ -76,6 +76,7 @@ SpeedTable read_table(const JsonPart& file) {
   table.cores = file.at("cores").number();
   if (table.threads == 0 || table.cores < 1) file.refuse("a machine has threads and cores");
   table.dense = read_speed(file.at("f32"));
+  if (table.dense.encode.samples.empty()) file.at("f32").refuse("has no times");
   table.clear = read_curve(file.at("clear"));
   for (const JsonPart& part : file.at("programs").entries()) {
     ProgramSpeed& to = table.programs.emplace_back();
@@ -88,6 +89,8 @@ SpeedTable read_table(const JsonPart& file) {
       fingerprint.refuse(error.what());
     }
     to.speed = read_speed(part);
+    // The parts of a `sync` stand for its calls.
+    if (to.speed.encode.samples.empty() && to.speed.parts.empty()) part.refuse("has no times");
   }
   return table;
 }

@@ -158,7 +158,7 @@ void add_plan(Registry& registry) {
   add_value(command, "--network", options->network, "NET.json",
             "what `cinch probe` has measured and written; without it, loopback with --ranks");
   add_count(command, "--ranks", options->ranks, "number of ranks; 0: as --network says", 0,
-            kMaxRanks)
+            kMaxSurveyRanks)
       ->capture_default_str();
   add_value(command, "--latency", options->latency_us, "MICROSECONDS",
             "without --network: the latency of every link")

@@ -39,27 +39,33 @@ std::int64_t elements_of(const StepPlan& plan, const rt::PlannedGroup& group) {
 }
 
 // What a step takes without compression, in 32 and 16 bits, and whether less is worth it.
-std::string advice(const rt::StepRoutes& routes) {
+std::string advice(const StepPlan& plan) {
   constexpr double kWorth = 0.97;  // predictions are no better
+  const rt::StepRoutes& routes = plan.routes;
   const auto named = [&](std::string_view name) {
     const auto found = std::ranges::find(routes.compared, name, &rt::PlannedStep::name);
     return found == routes.compared.end() ? nullptr : &*found;
   };
   const double plain = named("f32")->cost.seconds, chosen = routes.chosen.cost.seconds;
   const rt::PlannedStep* const half = named("f16");
+  const bool compresses = std::ranges::any_of(
+      routes.chosen.request.tensors, [](const auto& t) { return t.codec != rt::kDense; });
   const std::string in_half =
-      half == nullptr ? ""
-                      : fmt::format(", {} in 16 bits", in_milliseconds(ms(half->cost.seconds)));
-  const std::string times = fmt::format("a step takes {}; {} in f32{}", in_milliseconds(ms(chosen)),
-                                        in_milliseconds(ms(plain)), in_half);
-  const bool compresses = std::ranges::any_of(routes.chosen.request.tensors,
-                                              [](const auto& t) { return t.codec != rt::kDense; });
-  if (half != nullptr && half->cost.seconds < kWorth * chosen) {
+      half == nullptr ? "" : fmt::format(", {} in 16 bits", in_milliseconds(ms(half->cost.seconds)));
+  const std::string times =
+      fmt::format("a step takes {}; {} in f32 by one plan{}", in_milliseconds(ms(chosen)),
+                  in_milliseconds(ms(plain)), in_half);
+  const bool is_half_faster = half != nullptr && half->cost.seconds < kWorth * chosen;
+  if (is_half_faster && !plan.has_half) {
     return fmt::format("add {} to --programs: {}", kHalfProgram, times);
   }
-  if (!compresses || chosen >= kWorth * plain) return "do not compress: " + times;
+  if (!compresses) return "do not compress: " + times;
+  if (chosen >= kWorth * plain) {
+    return fmt::format("compressing saves {:.1f} %, which is hardly worth it: {}",
+                       100 * (1 - chosen / plain), times);
+  }
   if (half != nullptr && chosen >= kWorth * half->cost.seconds) {
-    return "compress to 16 bits at most: " + times;
+    return "16 bits are about as fast: " + times;
   }
   return "compress: " + times;
 }
@@ -103,7 +109,7 @@ json plan_json(const StepPlan& plan) {
           {"bound_ms", ms(routes.bound_seconds)},
           {"in_order_ms", ms(routes.in_order_seconds)},
           {"in_order_bound_ms", ms(routes.in_order_bound_seconds)},
-          {"advice", advice(routes)}};
+          {"advice", advice(plan)}};
 }
 
 void print_groups(const StepPlan& plan) {
@@ -131,8 +137,8 @@ void print_groups(const StepPlan& plan) {
 
 std::string bound_text(double found, double bound) {
   const double gap = bound > 0 ? 100 * (found / bound - 1) : 0;
-  return fmt::format("{}, and no choice of routes takes less than {} (a gap of {:.1f} %)",
-                     in_milliseconds(ms(found)), in_milliseconds(ms(bound)), gap);
+  return fmt::format("found {}, bound {} (a gap of {:.1f} %)", in_milliseconds(ms(found)),
+                     in_milliseconds(ms(bound)), gap);
 }
 
 void print_summary(const StepPlan& plan) {
@@ -151,10 +157,9 @@ void print_summary(const StepPlan& plan) {
     constexpr std::size_t kIndent = 16;
     print_text("{}{}\n", padded(name, kIndent), wrapped(text, kIndent, sentence_width()));
   };
-  line("in any order", "where each lane takes who comes first, the search found " +
-                           bound_text(routes.lanes_seconds, routes.bound_seconds));
-  line("in plan order", "where lanes serve groups in the order of the plan, it found " +
-                            bound_text(routes.in_order_seconds, routes.in_order_bound_seconds));
+  line("search", fmt::format("by lanes, where no rank slows another: {}; in the order of the plan {}",
+                             bound_text(routes.lanes_seconds, routes.bound_seconds),
+                             bound_text(routes.in_order_seconds, routes.in_order_bound_seconds)));
 }
 
 std::string predicted_trace(const StepPlan& plan) {
@@ -185,7 +190,8 @@ std::vector<std::string> measured_programs(const PlanCommandOptions& options) {
 }
 
 ExitCode measure(const PlanCommandOptions& options) {
-  if (!options.profile.empty() || !options.programs.empty() || !options.speeds.empty()) {
+  if (!options.profile.empty() || !options.programs.empty() || !options.speeds.empty() ||
+      !options.network.empty() || !options.trace.empty() || options.explain) {
     throw UsageError("--measure measures programs, and plans nothing");
   }
   // A square, for programs on matrices.
@@ -218,7 +224,11 @@ ExitCode measure(const PlanCommandOptions& options) {
 ExitCode run_plan(const PlanCommandOptions& options) {
   require_place_for(options.output);
   require_place_for(options.trace);
-  require_distinct_files({{"--output", options.output}, {"--trace", options.trace}});
+  require_distinct_files({{"--output", options.output},
+                          {"--trace", options.trace},
+                          {"the profile", options.profile},
+                          {"--network", options.network},
+                          {"--speeds", options.speeds}});
   if (!options.measured.empty()) return measure(options);
   if (!options.vary.empty()) return plan_values(options);
   if (options.profile.empty()) {
@@ -226,6 +236,14 @@ ExitCode run_plan(const PlanCommandOptions& options) {
   }
   if (options.programs.empty()) {
     throw UsageError("--programs is required: what tensors may be compressed with");
+  }
+  if (!options.network.empty() && (options.megabits_per_second > 0 || options.latency_us > 0)) {
+    throw UsageError("--network says how fast links are: give no --bandwidth or --latency");
+  }
+  const ExecutionOptions any;
+  if (!options.speeds.empty() && (options.execution.device != any.device ||
+                                  options.execution.threads != any.threads)) {
+    throw UsageError("--speeds says on what programs were measured: give no --device or --threads");
   }
   const StepPlan plan = plan_step(options);
   if (!options.output.empty()) write_file(options.output, rt::plan_file_to_json(plan.file));
@@ -236,7 +254,7 @@ ExitCode run_plan(const PlanCommandOptions& options) {
   }
   if (options.explain) print_groups(plan);
   print_summary(plan);
-  print_text("{}\n", wrapped(advice(plan.routes), 0, sentence_width()));
+  print_text("{}\n", wrapped(advice(plan), 0, sentence_width()));
   return ExitCode::Done;
 }
 

@@ -394,11 +394,12 @@ void check_programs(const SyncCommandOptions& options) {
     throw UsageError("PROGRAM is required, or --plan with a file of `cinch plan`");
   }
   const bool is_alone = options.program.program.empty() && options.program.bindings.empty() &&
-                        options.policy.empty() && !options.piece_bytes && options.lengths == "auto";
+                        options.policy.empty() && !options.piece_bytes &&
+                        options.lengths == "auto" && options.probe.empty();
   if (is_alone) return;
   throw UsageError(
       "--plan {} says which program each tensor takes, and how it is exchanged: give no PROGRAM, "
-      "--set, --policy, --piece-bytes or --lengths",
+      "--set, --policy, --piece-bytes, --lengths or --probe",
       options.plan);
 }
 

@@ -186,6 +186,17 @@ void check_predictable(const SyncSubject& subject, const rt::PlanRequest& reques
   }
 }
 
+// Some tensors may travel in f32, which is averaged.
+void warn_of_sums(const SyncSubject& subject, const rt::PlanRequest& request,
+                  std::size_t num_programs) {
+  for (std::size_t i = 0; i < num_programs; ++i) {
+    const rt::CodecFacts& codec = request.codecs[i];
+    if (codec.takes_partial_sums && codec.carrier.kind == rt::CarrierKind::Itself) continue;
+    print_aside("{}: computes something else than a mean, which tensors in f32 take\n",
+                subject.sources[i].program);
+  }
+}
+
 rt::PlanFile file_of(const PlanCommandOptions& options, const SyncSubject& subject,
                      std::size_t num_programs, const rt::StepRoutes& routes) {
   const rt::PlanRequest& chosen = routes.chosen.request;
@@ -243,10 +254,15 @@ StepPlan plan_step(const PlanCommandOptions& options) {
   if (!options.speeds.empty()) {
     table = value_or_throw(rt::speeds_from_json(read_text_file(options.speeds)), options.speeds);
   }
-  const bool has_half = half != loaded.end() || !table || table->find(kHalfProgram, false);
+  plan.has_half = half != loaded.end();
+  const bool has_half = plan.has_half || !table || table->find(kHalfProgram, false);
   if (half == loaded.end() && has_half) loaded.emplace_back(kHalfProgram);
   const rt::KnownNetwork network = network_of(options);
   const std::uint32_t world = network.model.world;
+  if (world > kMaxSurveyRanks) {
+    throw CommandError(ExitCode::AtFault, "{} ranks: steps of at most {} are predicted", world,
+                       kMaxSurveyRanks);
+  }
   const std::uint32_t on_each = machine_ranks(options, network.model);
   // Ranks over loopback are threads of one machine.
   const std::uint32_t ranks_here = network.model.transport == "loopback" ? world : on_each;
@@ -262,6 +278,7 @@ StepPlan plan_step(const PlanCommandOptions& options) {
     request.plans.codecs[i].carrier_codec = subject.carriers[i];
   }
   check_predictable(subject, request.plans);
+  warn_of_sums(subject, request.plans, programs.size());
   std::vector<std::vector<std::int64_t>> shapes;
   std::vector<double> ready;
   for (const rt::ReadyTensor& tensor : plan.profile.tensors) {

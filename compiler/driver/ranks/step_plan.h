@@ -19,7 +19,8 @@ struct StepPlan {
   rt::StepRoutes routes;
   rt::PlanFile file;
   rt::ReadyProfile profile;
-  std::string device;  // "cpu", or a GPU's architecture
+  std::string device;     // "cpu", or a GPU's architecture
+  bool has_half = false;  // may tensors travel in 16 bits?
 };
 
 // Measures programs, on made-up gradients of this shape. `ranks`: how many compute on this machine.

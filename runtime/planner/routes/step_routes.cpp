@@ -279,13 +279,18 @@ class StepPlanner {
                                  [&](const Cost& cost) { return id_of(cost.way) == id; });
   }
 
-  // One plan in one piece size for all tensors that may take the codec, and for the others.
-  Status compare_single_plans() {
+  // That some tensor may take.
+  std::set<std::uint32_t> codecs() const {
     std::set<std::uint32_t> codecs;
     for (const auto& own : request_.codecs) codecs.insert(own.begin(), own.end());
+    return codecs;
+  }
+
+  // One plan in one piece size for all tensors that may take the codec, and for the others.
+  Status compare_single_plans() {
     CINCH_TRY(compare_single_plan(kDense, "f32"));
     if (request_.half_codec != kDense) CINCH_TRY(compare_single_plan(request_.half_codec, kHalf));
-    for (const std::uint32_t codec : codecs) {
+    for (const std::uint32_t codec : codecs()) {
       CINCH_TRY(compare_single_plan(codec, request_.plans.codecs[codec].name));
     }
     return Ok{};
@@ -310,6 +315,28 @@ class StepPlanner {
     RouteSearch by_readiness;
     by_readiness.rules.order = LaneOrder::Readiness;
     searched_ = {search_routes(lanes_, by_readiness), search_routes(lanes_)};
+    for (const std::uint32_t codec : codecs()) {
+      if (codecs().size() > 1) search_with(codec, by_readiness);
+    }
+  }
+
+  // Lanes are not all that ranks do: more ways may mislead a search by them, so those of one codec
+  // and f32 are searched, too.
+  void search_with(std::uint32_t codec, const RouteSearch& search) {
+    std::vector<RouteGroup> lanes = lanes_;
+    std::vector<RouteIndices> places(lanes.size());
+    for (std::size_t g = 0; g < lanes.size(); ++g) {
+      lanes[g].routes.clear();
+      for (std::uint32_t route = 0; route < lanes_[g].routes.size(); ++route) {
+        const std::uint32_t own = cost_of_route(g, route).way.codec;
+        if (own != kDense && own != codec) continue;
+        lanes[g].routes.push_back(lanes_[g].routes[route]);
+        places[g].push_back(route);
+      }
+    }
+    RoutePlan found = search_routes(lanes, search);
+    for (std::size_t g = 0; g < lanes.size(); ++g) found.routes[g] = places[g][found.routes[g]];
+    searched_.push_back(std::move(found));
   }
 
   void find_bounds() {
@@ -471,7 +498,8 @@ class StepPlanner {
       std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::int64_t, std::int64_t>>>,
       std::vector<Cost>>
       known_costs_;
-  std::vector<RoutePlan> searched_;  // where lanes take who comes first, and in plan order
+  // Where lanes take who comes first; in plan order; and with each codec alone.
+  std::vector<RoutePlan> searched_;
   StepRoutes found_;
 };
 

@@ -27,7 +27,7 @@ class Averager(Compression):
     def __init__(
         self,
         named_parameters: Iterable[Tuple[str, "torch.Tensor"]],
-        program: Union[str, Program],
+        program: Union[str, Program, None] = None,
         *,
         group: Optional[Any] = None,
         optimizer: Optional["torch.optim.Optimizer"] = None,

@@ -91,7 +91,7 @@ class Compression:
 
 def compress(
     model: "torch.nn.Module",
-    program: Union[str, Program],
+    program: Union[str, Program, None] = None,
     *,
     optimizer: Optional["torch.optim.Optimizer"] = None,
     **settings: Any,
@@ -109,7 +109,7 @@ def compress(
             elements are exact. JSON or a list, as docs/sync_reference.md has it under Policies; a function of name and shape in
             the list returns "exact", a program, {"use": …, "set": {…}}, or None.
         plan: "two_shot", "allreduce", "allgather", "ring", "tree", "auto", which measures first, or a file of
-            `cinch plan`, which has programs, too. Under two_shot the rank that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent. None:
+            `cinch plan`; `program` is then left out, or one of the file's. Under two_shot the rank that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent. None:
             that of `cinch.Synchronizer`.
         dense_steps: the first so many steps are exact. None: 0 for programs without states, else a tenth of `total_steps`, or 50.
         total_steps: of the training.

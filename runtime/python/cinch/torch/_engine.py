@@ -17,7 +17,7 @@ from . import _told as told
 from ._group import Meeting, check_transport, group_of, open_transport
 from ._momentum import Handover
 from ._phases import Clip, Phases
-from ._policy import Named, choose, default_of, has_plan_file, idle_rules, planned
+from ._policy import NONE, Named, choose, default_of, has_plan_file, idle_rules, planned
 from ._settings import Settings
 
 log = logging.getLogger("cinch")
@@ -130,10 +130,14 @@ class Engine:
         starts = {parameter: float(value_at(settings.first_step + dense_steps)) for parameter, value_at in settings.schedule.items()}
         # Checked even if no tensor uses the program: its name may be wrong.
         with quietly():
-            self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
+            self._default = default_of(self._given, settings.bindings, self._gpu, starts)
             if has_plan_file(settings.plan):
-                return planned(shapes, str(settings.plan), self._gpu, starts)
+                return planned(shapes, str(settings.plan), self._given, self._gpu, starts)
             return choose(shapes, self._default, settings.rules, self._gpu, starts)
+
+    @property
+    def _given(self) -> Union[str, Program]:
+        return NONE if self.settings.program is None else self.settings.program
 
     def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
         """Any program for the GPU. Its image also has the code that adds exact tensors there, so that steps which compress

@@ -67,9 +67,10 @@ def has_plan_file(plan: Optional[str]) -> bool:
     return isinstance(plan, str) and ("." in plan or "/" in plan)
 
 
-def planned(tensors: Sequence[Named], path: str, device: Optional[int], starts: Mapping[str, float]) -> List[SyncTensor]:
+def planned(tensors: Sequence[Named], path: str, given: Union[str, Program], device: Optional[int], starts: Mapping[str, float]) -> List[SyncTensor]:
     """The tensors with the programs of a plan file, compiled. What does not fit is told when the synchronizer opens.
-    Errors: FileError (no file, or no plan), those of `cinch.compile`."""
+    `given`: a program that is named beside the file.
+    Errors: FileError (no file, or no plan), InvalidArgumentError (the file has no such program), those of `cinch.compile`."""
     try:
         with open(path, encoding="utf-8") as file:
             plan = json.load(file)
@@ -78,8 +79,10 @@ def planned(tensors: Sequence[Named], path: str, device: Optional[int], starts: 
         uses = [None if chosen.get(tensor.name) is None else texts[chosen[tensor.name]] for tensor in tensors]
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise FileError(f"{path}: no plan that `cinch plan` wrote: {error!r}") from error
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise FileError(f"{path}: no plan that `cinch plan` wrote") from error
+    if given != NONE and given not in texts:
+        raise InvalidArgumentError(f"program is {given!r}, and the plan {path} has {', '.join(texts) or 'none'}: leave the program out")
     programs = {text: _started(text, {}, device, starts) for text in texts}
     return [SyncTensor(tensor.name, tensor.shape, None if use is None else programs[use]) for tensor, use in zip(tensors, uses)]
 

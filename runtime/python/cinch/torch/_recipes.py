@@ -214,13 +214,13 @@ def _chosen(measured: Measured, part: float, kind: str, ranks: int, total_steps:
 class Chosen(NamedTuple):
     """What `compress` and its like were asked for, or what a recipe says in the place of "auto"."""
 
-    program: Union[str, Program]
+    program: Union[str, Program, None]
     settings: Dict[str, Any]
     failure: Optional[Exception]  # why there is no recipe: ranks tell each other before one of them raises
 
 
 def chosen(
-    program: Union[str, Program],
+    program: Union[str, Program, None],
     parameters: Iterable["torch.Tensor"],
     optimizer: Optional[torch.optim.Optimizer],
     given: Mapping[str, Any],

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from ..errors import InvalidArgumentError
 from ..program import Program, Value
-from ._policy import Rules, has_plan_file
+from ._policy import NONE, Rules, has_plan_file
 
 Schedule = Mapping[str, Callable[[int], float]]
 AUTO = "auto"  # the program that a recipe chooses
@@ -23,7 +23,7 @@ _MOST_STEP = (1 << 56) - 1  # the most that the number of a draw has room for
 class Settings:
     """`cinch.torch.compress` describes the fields."""
 
-    program: Union[str, Program] = "none"
+    program: Union[str, Program, None] = "none"  # None: a plan file has it
     bindings: Dict[str, Value] = field(default_factory=dict)
     rules: Rules = None
     plan: Optional[str] = None
@@ -52,6 +52,8 @@ class Settings:
 
     def check(self, *, is_reduced: bool) -> None:
         """`is_reduced`: each rank gets its part alone. Errors: InvalidArgumentError, which names the setting."""
+        if self.program is None and has_plan_file(self.plan):
+            self.program = NONE
         if not isinstance(self.program, (str, os.PathLike, Program)):
             raise InvalidArgumentError(f'program is {self.program!r}: a name, a file, an expression or a cinch.Program is taken, and "none" averages exactly')
         if self.program == AUTO:
@@ -72,8 +74,9 @@ class Settings:
         is_known = self.plan in plans or (not is_reduced and (self.plan is None or has_plan_file(self.plan)))
         if not is_known:
             raise InvalidArgumentError(f"plan is {self.plan!r}; there {'is' if is_reduced else 'are'} {', '.join(plans)}")
-        if has_plan_file(self.plan) and (self.rules is not None or self.piece_bytes):
-            raise InvalidArgumentError(f"plan is the file {self.plan}, which says how each tensor is compressed and sent: pass neither rules nor piece_bytes")
+        if has_plan_file(self.plan) and (self.rules is not None or self.piece_bytes or self.bindings):
+            raise InvalidArgumentError(
+                f"plan is the file {self.plan}, which says how each tensor is compressed and sent: pass neither rules, piece_bytes nor parameters of programs")
         if not isinstance(self.schedule, Mapping):
             raise InvalidArgumentError(f"schedule is of type {type(self.schedule).__name__}: functions of the step by name are taken")
         for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:
@@ -108,8 +111,10 @@ def _check_count(name: str, value: Any, *, may_be_none: bool) -> None:
         raise InvalidArgumentError(f"{name} is {value!r}: integers from 0 on are taken")
 
 
-def settings_of(program: Union[str, Program], given: Mapping[str, Any]) -> Settings:
+def settings_of(program: Union[str, Program, None], given: Mapping[str, Any]) -> Settings:
     """Settings from keyword arguments, of which the others are parameters of the program."""
     known = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__ and name != "bindings"}
+    if isinstance(known.get("plan"), os.PathLike):
+        known["plan"] = os.fspath(known["plan"])
     bindings = {name: value for name, value in given.items() if name not in Settings.__dataclass_fields__}
     return Settings(program=program, bindings={**given.get("bindings", {}), **bindings}, **known)

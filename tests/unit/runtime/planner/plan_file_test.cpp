@@ -85,7 +85,8 @@ TEST(PlanFile, TellsTheFirstThreeDifferences) {
   request = fitting();
   request.codecs[0].fingerprint = {2, 4};
   EXPECT_EQ(message_of(with_plan_file(request, sample())),
-            "the plan is for something else (1 difference): a has another version of onebit");
+            "the plan is for something else (1 difference): a has another program than onebit, or "
+            "another version of it");
   request = fitting();
   request.tensors.pop_back();
   EXPECT_EQ(message_of(with_plan_file(request, sample())),
@@ -121,6 +122,8 @@ TEST(PlanFile, RefusesDamage) {
             "plan: routes[0].plan: is no plan: \"reduce_scatter\"");
   EXPECT_EQ(edited("/routes/0/piece_bytes", 3),
             "plan: routes[0].piece_bytes: has less than an element");
+  EXPECT_EQ(edited("/routes/0/piece_bytes", UINT64_MAX),
+            "plan: routes[0].piece_bytes: is more than 1099511627776: 18446744073709551615");
   EXPECT_EQ(edited("/routes/1/lengths", "short"),
             "plan: routes[1].lengths: is not auto, padded or exchanged");
   EXPECT_EQ(edited("/programs/0/fingerprint", "xyz"),
@@ -172,6 +175,8 @@ TEST(Speeds, RefuseDamage) {
             "speeds: f32.encode[0][1]: is not a number from 0 to 1000000: -1");
   EXPECT_EQ(edited("/programs/0/used_share", 1.5),
             "speeds: programs[0].used_share: is more than all of a payload");
+  EXPECT_EQ(edited("/programs/1/encode", json::array()), "");
+  EXPECT_EQ(edited("/f32/encode", json::array()), "speeds: f32: has no times");
   EXPECT_EQ(edited("/programs/0/encode/0", 3), "speeds: programs[0].encode[0]: is not a list");
 }
 
