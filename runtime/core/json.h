@@ -62,6 +62,23 @@ struct JsonPart {
 /// JsonPart.
 Status check_file_kind(const JsonPart& file, const char* kind, int format);
 
+/// Reads a file of that kind and format by `read`, which throws as JsonPart. Errors: CorruptFile,
+/// whose message begins with `what`; VersionMismatch.
+template <typename T>
+Result<T> read_json_file(std::string_view text, const char* kind, int format, const char* what,
+                         T (*read)(const JsonPart&)) {
+  try {
+    const nlohmann::json from = parse_user_json(text);
+    const JsonPart file{from, ""};
+    if (const Status status = check_file_kind(file, kind, format); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    return read(file);
+  } catch (const std::invalid_argument& error) {
+    return fail(ErrorKind::CorruptFile, std::string(what) + ": " + error.what());
+  }
+}
+
 // Parses JSON texts when memory may run out. The library's own values allocate while they are
 // destroyed, which then ends the process; these do not. Internal to runtime.
 

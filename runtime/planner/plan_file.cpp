@@ -148,14 +148,7 @@ std::string plan_file_to_json(const PlanFile& file) {
 }
 
 Result<PlanFile> plan_file_from_json(std::string_view text) {
-  try {
-    const json from = parse_user_json(text);
-    const JsonPart file{from, ""};
-    CINCH_TRY(check_file_kind(file, kPlanFileKind, kPlanFileFormat));
-    return read_plan(file);
-  } catch (const std::invalid_argument& error) {
-    return fail(ErrorKind::CorruptFile, std::string("plan: ") + error.what());
-  }
+  return read_json_file(text, kPlanFileKind, kPlanFileFormat, "plan", read_plan);
 }
 
 Result<PlanRequest> with_plan_file(PlanRequest request, const PlanFile& file) {
@@ -195,11 +188,10 @@ Result<PlanRequest> with_plan_file(PlanRequest request, const PlanFile& file) {
     if (is_same) continue;
     const std::string wanted = of.program == kDense ? "f32" : file.programs[of.program].program;
     const bool is_other_version = !is_dense && of.program != kDense;
-    differences.add(
-        is_other_version
-            ? fmt::format("{} has another program than {}, or another version of it", tensor.name,
-                          wanted)
-            : fmt::format("{} is sent as {}, not {}", tensor.name, given, wanted));
+    differences.add(is_other_version
+                        ? fmt::format("{} has another program than {}, or another version of it",
+                                      tensor.name, wanted)
+                        : fmt::format("{} is sent as {}, not {}", tensor.name, given, wanted));
   }
   for (const auto& [name, tensor] : left) {
     differences.add(fmt::format("there is no tensor {}", name));

@@ -125,14 +125,7 @@ std::string speeds_to_json(const SpeedTable& table) {
 }
 
 Result<SpeedTable> speeds_from_json(std::string_view text) {
-  try {
-    const json from = parse_user_json(text);
-    const JsonPart file{from, ""};
-    CINCH_TRY(check_file_kind(file, kSpeedsKind, kSpeedsFormat));
-    return read_table(file);
-  } catch (const std::invalid_argument& error) {
-    return fail(ErrorKind::CorruptFile, std::string("speeds: ") + error.what());
-  }
+  return read_json_file(text, kSpeedsKind, kSpeedsFormat, "speeds", read_table);
 }
 
 std::string fingerprint_text(const std::array<std::uint64_t, 2>& fingerprint) {

@@ -183,14 +183,7 @@ std::string network_to_json(const NetworkModel& model) {
 }
 
 Result<NetworkModel> network_from_json(std::string_view text) {
-  try {
-    const json from = parse_user_json(text);
-    const JsonPart file{from, ""};
-    CINCH_TRY(check_file_kind(file, kFile, kNetworkFormat));
-    return read_model(file);
-  } catch (const std::invalid_argument& error) {
-    return fail(ErrorKind::CorruptFile, std::string("measurements: ") + error.what());
-  }
+  return read_json_file(text, kFile, kNetworkFormat, "measurements", read_model);
 }
 
 FittedLine fit_line(std::span<const Sample> samples) {
