@@ -204,7 +204,7 @@ class AutoChoice {
       const bool is_dense = found.request.tensors[t].codec == kDense;
       words_of_routes_.push_back(2 * std::uint64_t{found.request.route_of[t]} + (is_dense ? 1 : 0));
     }
-    add_by_group(*choice_, found.request, found.cost);
+    if (choice_) add_by_group(*choice_, found.request, found.cost);
     return Ok{};
   }
 

@@ -48,10 +48,11 @@ std::string advice(const StepPlan& plan) {
   };
   const double plain = named("f32")->cost.seconds, chosen = routes.chosen.cost.seconds;
   const rt::PlannedStep* const half = named("f16");
-  const bool compresses = std::ranges::any_of(
-      routes.chosen.request.tensors, [](const auto& t) { return t.codec != rt::kDense; });
+  const bool compresses = std::ranges::any_of(routes.chosen.request.tensors,
+                                              [](const auto& t) { return t.codec != rt::kDense; });
   const std::string in_half =
-      half == nullptr ? "" : fmt::format(", {} in 16 bits", in_milliseconds(ms(half->cost.seconds)));
+      half == nullptr ? ""
+                      : fmt::format(", {} in 16 bits", in_milliseconds(ms(half->cost.seconds)));
   const std::string times =
       fmt::format("a step takes {}; {} in f32 by one plan{}", in_milliseconds(ms(chosen)),
                   in_milliseconds(ms(plain)), in_half);
@@ -157,9 +158,10 @@ void print_summary(const StepPlan& plan) {
     constexpr std::size_t kIndent = 16;
     print_text("{}{}\n", padded(name, kIndent), wrapped(text, kIndent, sentence_width()));
   };
-  line("search", fmt::format("by lanes, where no rank slows another: {}; in the order of the plan {}",
-                             bound_text(routes.lanes_seconds, routes.bound_seconds),
-                             bound_text(routes.in_order_seconds, routes.in_order_bound_seconds)));
+  line("search",
+       fmt::format("by lanes, where no rank slows another: {}; in the order of the plan {}",
+                   bound_text(routes.lanes_seconds, routes.bound_seconds),
+                   bound_text(routes.in_order_seconds, routes.in_order_bound_seconds)));
 }
 
 std::string predicted_trace(const StepPlan& plan) {
@@ -241,8 +243,8 @@ ExitCode run_plan(const PlanCommandOptions& options) {
     throw UsageError("--network says how fast links are: give no --bandwidth or --latency");
   }
   const ExecutionOptions any;
-  if (!options.speeds.empty() && (options.execution.device != any.device ||
-                                  options.execution.threads != any.threads)) {
+  if (!options.speeds.empty() &&
+      (options.execution.device != any.device || options.execution.threads != any.threads)) {
     throw UsageError("--speeds says on what programs were measured: give no --device or --threads");
   }
   const StepPlan plan = plan_step(options);

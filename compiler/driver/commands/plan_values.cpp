@@ -43,13 +43,17 @@ Variation variation_of(const std::string& text, std::string_view option) {
   Variation variation{text.substr(0, at), {}};
   const std::string list = text.substr(at + 1);
   if (const std::size_t dots = list.find(".."); dots != std::string::npos) {
-    const auto first = number_in(list.substr(0, dots)), last = number_in(list.substr(dots + 2));
-    const bool is_range = first && last && *first == std::floor(*first) &&
-                          *last == std::floor(*last) && *first <= *last &&
-                          *last - *first < static_cast<double>(kMostValues);
-    if (!is_range) refuse();
-    for (double value = *first; value <= *last; ++value) {
-      variation.values.push_back(fmt::format("{:.0f}", value));
+    constexpr std::int64_t kMost = 1'000'000;
+    const auto whole = [&](std::string_view part) {
+      const double number = number_in(part).value_or(0.5);
+      const bool is_whole = number == std::floor(number) && std::abs(number) <= kMost;
+      if (!is_whole) refuse();
+      return static_cast<std::int64_t>(number);
+    };
+    const std::int64_t first = whole(list.substr(0, dots)), last = whole(list.substr(dots + 2));
+    if (first > last || last - first >= static_cast<std::int64_t>(kMostValues)) refuse();
+    for (std::int64_t value = first; value <= last; ++value) {
+      variation.values.push_back(std::to_string(value));
     }
     return variation;
   }
@@ -161,7 +165,7 @@ class ValuePlan {
                          {"relative_error", relative(point.squared_error, norms_[t])}});
       rules.push_back({{"name", rt::exact_pattern(tensors_[t].name)},
                        {"use", program_},
-                       {"set", {{vary_.name, *number_in(value)}}}});
+                       {"set", {{vary_.name, number_in(value).value_or(0)}}}});
     }
     rules.push_back({{"use", "exact"}});
     return {{"program", program_},

@@ -216,7 +216,7 @@ class SyncCommand {
     if (rt::is_plan_file(options_.plan)) {
       plan_file_ =
           value_or_throw(rt::plan_file_from_json(read_text_file(options_.plan)), options_.plan);
-      tell_other_profile();
+      tell_other_profile(*plan_file_);
     }
     subject_ = plan_file_ ? assign_by_plan_file(options_, *plan_file_, tensors)
                           : assign_programs(options_, tensors);
@@ -245,9 +245,9 @@ class SyncCommand {
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
   }
 
-  void tell_other_profile() const {
-    if (options_.profile.empty() || plan_file_->profile.empty()) return;
-    if (rt::digest_text(read_text_file(options_.profile)) == plan_file_->profile) return;
+  void tell_other_profile(const rt::PlanFile& file) const {
+    if (options_.profile.empty() || file.profile.empty()) return;
+    if (rt::digest_text(read_text_file(options_.profile)) == file.profile) return;
     print_aside("{}: it was planned for another profile than {}\n", options_.plan,
                 options_.profile);
   }

@@ -255,7 +255,8 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
   for (const std::size_t place : given) {
     if (options.ready_seconds == nullptr) break;
     const double ready = options.ready_seconds[place];
-    if (!(ready >= 0 && ready <= kMostReadySeconds)) {
+    const bool is_time = ready >= 0 && ready <= kMostReadySeconds;
+    if (!is_time) {
       return fail_at(place, {CINCH_INVALID_ARGUMENT,
                              "a tensor is ready 0 to 3600 seconds behind a step's begin"});
     }
