@@ -221,8 +221,8 @@ typedef struct cinch_sync_options {
    * its part alone, in a tensor of that size. "auto" picks the fastest plan on these ranks, which
    * takes some seconds to measure and to try (docs/sync_reference.md). A text with a dot or a
    * slash is a file that `cinch plan` wrote: tensors have the programs of the file, and are
-   * exchanged as it says. Errors: INVALID_ARGUMENT (names the first three differences), CORRUPT_FILE,
-   * VERSION_MISMATCH, IO. */
+   * exchanged as it says. Errors: INVALID_ARGUMENT (names the first three differences),
+   * CORRUPT_FILE, VERSION_MISMATCH, IO. */
   const char* plan;
   uint64_t
       piece_bytes; /* bytes of gradient to encode and send at a time; 0: 4 MiB, or auto's choice */
@@ -245,9 +245,9 @@ typedef struct cinch_sync_options {
   void* stream; /* CUstream that makes tensors ready, in its order; NULL: they are ready */
   /* Any program for that GPU, if no tensor has one; else NULL. */
   const cinch_program* plain;
-  /* For auto: by tensor, in the order of the tensors, seconds from a step's begin until the gradient
-   * is ready, the same on all ranks; plans are predicted and tried behind such a backward pass.
-   * NULL: all are ready when a step begins. */
+  /* For auto: by tensor, in the order of the tensors, seconds from a step's begin until the
+   * gradient is ready, the same on all ranks; plans are predicted and tried behind such a backward
+   * pass. NULL: all are ready when a step begins. */
   const double* ready_seconds;
 } cinch_sync_options;
 
