@@ -193,7 +193,10 @@ class AutoChoice {
       request.codecs.emplace_back();
       if (tensor.codec != kDense) request.codecs.back().push_back(tensor.codec);
     }
-    const PlannedStep found = TRY(plan_by_group(request));
+    // Too many tensors, say: the other candidates remain.
+    const auto planned = plan_by_group(request);
+    if (!planned) return Ok{};
+    const PlannedStep& found = *planned;
     for (const PlanRoute& route : found.request.routes) {
       words_of_routes_.push_back(index_of_plan(route.plan));
       words_of_routes_.push_back(route.piece_bytes);

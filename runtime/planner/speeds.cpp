@@ -129,7 +129,7 @@ Result<SpeedTable> speeds_from_json(std::string_view text) {
 }
 
 std::string fingerprint_text(const std::array<std::uint64_t, 2>& fingerprint) {
-  return fmt::format("{:016x}{:016x}", fingerprint[0], fingerprint[1]);
+  return fmt::format("{:016x}{:016x}", fingerprint[1], fingerprint[0]);
 }
 
 std::array<std::uint64_t, 2> fingerprint_of(std::string_view text) {
@@ -138,7 +138,8 @@ std::array<std::uint64_t, 2> fingerprint_of(std::string_view text) {
   bool is_whole = text.size() == kDigits * words.size();
   for (std::size_t i = 0; i < words.size() && is_whole; ++i) {
     const char* const begin = text.data() + i * kDigits;
-    const auto [end, error] = std::from_chars(begin, begin + kDigits, words[i], 16);
+    const auto [end, error] =
+        std::from_chars(begin, begin + kDigits, words[words.size() - 1 - i], 16);
     is_whole = error == std::errc() && end == begin + kDigits;
   }
   if (!is_whole) throw std::invalid_argument("is not 32 hexadecimal digits");

@@ -35,7 +35,8 @@ std::string speeds_to_json(const SpeedTable& table);
 /// Errors: CorruptFile ("programs[1].encode: has no sizes that grow"), VersionMismatch.
 Result<SpeedTable> speeds_from_json(std::string_view text);
 
-/// A fingerprint as 32 hexadecimal digits, and back. Throws std::invalid_argument.
+/// A fingerprint as 32 hexadecimal digits, the second word first as the command and Python show
+/// it, and back. Throws std::invalid_argument.
 std::string fingerprint_text(const std::array<std::uint64_t, 2>& fingerprint);
 std::array<std::uint64_t, 2> fingerprint_of(std::string_view text);
 

@@ -1,5 +1,8 @@
 """Synchronizers against means and sums that NumPy computes."""
+import json
 import logging
+import os
+import tempfile
 import threading
 import unittest
 from dataclasses import replace
@@ -140,6 +143,45 @@ class Synchronizing(TestCase):
                 self.fails(cinch.InvalidArgumentError, wanted, cinch.Synchronizer, transport, tensors, plan=plan)
 
         on_ranks(1, body)
+
+    def test_auto_behind_a_backward_pass(self):
+        """Tensors stand in the order of a forward pass, so the last is ready first."""
+
+        def body(rank, transport):
+            tensors = [cinch.SyncTensor(f"t{i}", (size,)) for i, size in enumerate((70000, 9, 5000))]
+            with cinch.Synchronizer(transport, tensors, plan="auto", threads=1, ready_seconds=[0.003, 0.002, 0.001]) as sync:
+                gradients = [np.full(size, rank + i, np.float32) for i, size in enumerate((70000, 9, 5000))]
+                sync.step(0, gradients)
+            for i, gradient in enumerate(gradients):
+                self.assertSameBits(gradient, np.full(gradient.size, i + 0.5, np.float32))
+
+        on_ranks(2, body)
+        for wrong, why in (([], "0 times of 1 tensors"), ([-1.0], "0 to 3600 seconds"), ([float("nan")], "0 to 3600 seconds")):
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, why):
+                cinch.Synchronizer(cinch.Transport.loopback(1)[0], [cinch.SyncTensor("t", (5,))], plan="auto", ready_seconds=wrong)
+
+    def test_a_plan_file_is_followed_or_refused(self):
+        program = cinch.compile("fp16")
+        plan = {"file": "cinch plan", "format": 1, "ranks": 2, "ranks_per_machine": 1, "programs": [{"program": "fp16", "fingerprint": program.fingerprint}], "made_from": {},
+                "routes": [{"plan": "two_shot", "piece_bytes": 4096, "lengths": "auto"}, {"plan": "tree", "piece_bytes": 64, "lengths": "auto"}], "predicted_seconds": 0,
+                "tensors": [{"name": "b", "rows": 40, "columns": 1, "program": None, "route": 1}, {"name": "a", "rows": 50, "columns": 60, "program": 0, "route": 0}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(plan, file)
+
+            def body(rank, transport):
+                tensors = [cinch.SyncTensor("a", (50, 60), program), cinch.SyncTensor("b", (40,))]
+                with cinch.Synchronizer(transport, tensors, plan=path, threads=1) as sync:
+                    self.assertIn("routes", sync.plan)
+                    gradients = [np.full((50, 60), 2.0 * rank, np.float32), np.full(40, 4.0 + rank, np.float32)]
+                    sync.step(0, gradients)
+                self.assertSameBits(gradients[0], np.full((50, 60), 1, np.float32))
+                self.assertSameBits(gradients[1], np.full(40, 4.5, np.float32))
+
+            on_ranks(2, body)
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, r"plan.json: the plan is for something else \(3 differences\): 1 ranks, not 2; a is sent as f32, not fp16"):
+                cinch.Synchronizer(cinch.Transport.loopback(1)[0], [cinch.SyncTensor("a", (50, 60))], plan=path)
 
     def test_auto_takes_a_program_that_one_rank_cannot_run(self):
         program = cinch.compile("second", text="compressor second { sync(g: [f32; n]) { allreduce(g, sum) + allgather(g)[1] } }")

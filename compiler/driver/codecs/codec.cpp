@@ -14,6 +14,7 @@
 #include "runtime/call/state_file.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/collective/rank_meeting.h"
+#include "runtime/planner/speeds.h"
 
 namespace cinch::driver {
 namespace {
@@ -58,7 +59,7 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
 
 std::string CodecFactory::fingerprint() const {
   const std::array<std::uint64_t, 2> words = rt::fingerprint(info());
-  return fmt::format("{:016x}{:016x}", words[1], words[0]);
+  return rt::fingerprint_text(words);
 }
 
 void CodecFactory::require_payloads(const char* call) const {

@@ -92,7 +92,12 @@ class StepPlanner {
     };
     std::map<std::vector<std::uint32_t>, Open> open;  // by the codecs that they may take
     groups_.clear();
-    for (std::uint32_t t = 0; t < tensors().size(); ++t) {
+    // A group is ready with its last tensor, wherever that stands in the request.
+    const auto readiness = [this](std::uint32_t tensor) { return ready_of(tensor); };
+    TensorList order(tensors().size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, readiness);
+    for (const std::uint32_t t : order) {
       Open& of = open[request_.codecs[t]];
       of.tensors.push_back(t);
       of.elems += tensors()[t].num_elems();
@@ -103,7 +108,9 @@ class StepPlanner {
     for (auto& [codecs, of] : open) {
       if (!of.tensors.empty()) groups_.push_back(std::move(of.tensors));
     }
-    std::ranges::sort(groups_, {}, [](const TensorList& group) { return group.back(); });
+    std::ranges::sort(groups_, {}, [&](const TensorList& group) {
+      return std::pair(readiness(group.back()), group.back());
+    });
   }
 
   std::int64_t elems_of(const TensorList& group) const {

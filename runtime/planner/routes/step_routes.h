@@ -19,8 +19,7 @@ struct RouteWay {
 };
 
 struct StepRoutesRequest {
-  /// Without plan and piece size; the codecs of its tensors are not looked at. Tensors are in the
-  /// order in which they become ready.
+  /// Without plan and piece size; the codecs of its tensors are not looked at.
   PlanRequest plans;
   CostInputs costs;
   /// By tensor: the codecs that it may take, besides f32.
