@@ -52,9 +52,9 @@ struct Access {
   std::uint64_t begin = 0, end = 0;  // bytes of the wire
 };
 
-// The user's update may be the gradient's memory, so both are one place. Parts of a `sync` continue
-// one call.
-enum class Place : std::uint8_t { User, Sum, Call };
+// The user's update may be the gradient's memory, so both are one place; so are their copies on the
+// CPUs of a rank with a GPU. Parts of a `sync` continue one call.
+enum class Place : std::uint8_t { User, Copy, Sum, Call };
 
 class AccessCheck {
  public:
@@ -79,15 +79,21 @@ class AccessCheck {
   void touch(std::size_t task, std::uint32_t group, Place place, bool is_write) {
     values_[{group, place}].push_back({task, is_write, 0, 0});
   }
-  // A sum must be written before it is read.
+  Place place_of(std::uint32_t group, Value value) const {
+    if (value == Value::Sum) return Place::Sum;
+    return is_on_cpus(plan_, group) ? Place::Copy : Place::User;
+  }
+  // All but the user's gradient must be written before it is read.
   Status read_value(std::size_t task, std::uint32_t group, Value value) {
-    if (value == Value::Gradient) {
-      touch(task, group, Place::User, false);
+    const Place place = place_of(group, value);
+    const bool is_gradient = value == Value::Gradient;
+    if (is_gradient && place == Place::User) {
+      touch(task, group, place, false);
       return Ok{};
     }
-    const Place place = value == Value::Sum ? Place::Sum : Place::User;
     const auto is_writer = [&](const Access& access) {
-      return access.is_write && order_.is_before(access.task, task);
+      const bool fetches = own_.tasks[access.task].kind == TaskKind::Fetch;
+      return access.is_write && fetches == is_gradient && order_.is_before(access.task, task);
     };
     // The last writer is the nearest.
     if (std::ranges::none_of(std::views::reverse(values_[{group, place}]), is_writer)) {
@@ -99,7 +105,7 @@ class AccessCheck {
   }
   Status write_value(std::size_t task, std::uint32_t group, Value value) {
     if (value == Value::Gradient) return task_fault(plan_, rank_, task, "writes the gradient");
-    touch(task, group, value == Value::Sum ? Place::Sum : Place::User, true);
+    touch(task, group, place_of(group, value), true);
     return Ok{};
   }
   Status add_to_sum(std::size_t task, std::uint32_t group) {
@@ -135,6 +141,15 @@ class AccessCheck {
       case TaskKind::Synchronise: {
         const Status status = read_value(t, group, Value::Gradient);
         return status ? write_value(t, group, Value::Update) : status;
+      }
+      case TaskKind::Fetch:
+        touch(t, group, Place::User, false);
+        touch(t, group, Place::Copy, true);
+        return Ok{};
+      case TaskKind::Deliver: {
+        const Status status = read_value(t, group, Value::Update);
+        if (status) touch(t, group, Place::User, true);
+        return status;
       }
       case TaskKind::Spread:
       case TaskKind::Join:

@@ -133,7 +133,7 @@ class MeetingCheck {
     std::vector<std::vector<std::size_t>> next;
     std::vector<std::size_t> meeting;  // by network task
     std::vector<bool> has_ended;
-    std::deque<std::size_t> ready;  // on the compute lane
+    std::deque<std::size_t> ready;  // of the other lanes
     std::size_t next_exchange = 0;  // started in order
     std::size_t num_ended = 0;
   };
@@ -148,7 +148,7 @@ class MeetingCheck {
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       own.missing[t] = tasks[t].after.size();
       for (const std::uint32_t earlier : tasks[t].after) own.next[earlier].push_back(t);
-      if (own.missing[t] == 0 && tasks[t].lane() == Lane::Compute) own.ready.push_back(t);
+      if (own.missing[t] == 0 && tasks[t].lane() != Lane::Network) own.ready.push_back(t);
     }
   }
   void add_meeting(Meeting meeting) {
@@ -178,7 +178,7 @@ class MeetingCheck {
     ++own.num_ended;
     for (const std::size_t later : own.next[index]) {
       const bool is_free = --own.missing[later] == 0;
-      if (is_free && task(rank, later).lane() == Lane::Compute) own.ready.push_back(later);
+      if (is_free && task(rank, later).lane() != Lane::Network) own.ready.push_back(later);
     }
   }
   // Runs a rank as far as it can go by itself; notes meetings that are then complete.

@@ -129,9 +129,26 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
     case TaskKind::Scale:
     case TaskKind::Finish:
     case TaskKind::Synchronise:
+    case TaskKind::Fetch:
+    case TaskKind::Deliver:
       return reads == 0 && writes == 0;
   }
   return false;
+}
+
+// A task of values that lie on the CPUs runs there, and only such values are copied.
+Status check_device(const Plan& plan, std::uint32_t rank, std::size_t index) {
+  const Task& task = plan.ranks[rank].tasks[index];
+  const bool copies = task.kind == TaskKind::Fetch || task.kind == TaskKind::Deliver;
+  for (const std::uint32_t group : task.groups) {
+    if (plan.groups[group].pieces.empty()) continue;
+    const bool is_there = is_on_cpus(plan, group);
+    if (is_there == task.on_cpus && (is_there || !copies)) continue;
+    return task_fault(plan, rank, index, "is not on the device of its groups");
+  }
+  const bool meets = task.kind == TaskKind::Part || task.kind == TaskKind::Synchronise;
+  if (!task.on_cpus || !meets) return Ok{};
+  return task_fault(plan, rank, index, "runs on the device, as every `sync` does");
 }
 
 // Dense tensors must have no tasks of programs.
@@ -201,6 +218,7 @@ Status check_shape(const Plan& plan) {
         return task_fault(plan, rank, t, "another number of slots or no such rank");
       }
       CINCH_TRY(check_programs(plan, rank, t));
+      CINCH_TRY(check_device(plan, rank, t));
     }
   }
   return Ok{};

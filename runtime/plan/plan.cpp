@@ -56,8 +56,20 @@ ElementRange updated_part(const PlanTensor& tensor, std::uint32_t rank) {
 const char* task_kind_name(TaskKind kind) {
   static constexpr const char* kNames[] = {"clear", "encode",   "decode", "decode_add",
                                            "add",   "scale",    "finish", "spread",
-                                           "join",  "exchange", "part",   "synchronise"};
+                                           "join",  "exchange", "part",   "synchronise",
+                                           "fetch", "deliver"};
   return name_in(kNames, kind, "task");
+}
+
+const char* lane_name(Lane lane) {
+  static constexpr const char* kNames[] = {"compute", "network", "CPUs", "copies out",
+                                           "copies in"};
+  return name_in(kNames, lane, "lane");
+}
+
+bool is_on_cpus(const Plan& plan, std::uint32_t group) {
+  const auto& pieces = plan.groups[group].pieces;
+  return !pieces.empty() && plan.tensors[plan.pieces[pieces.front()].tensor].on_cpus;
 }
 
 const char* site_name(Site site) {
@@ -141,6 +153,7 @@ json to_json(const PlanTensor& tensor) {
                   {"priority", tensor.priority}};
   if (!tensor.part_ends.empty()) written["part_ends"] = tensor.part_ends;
   if (!tensor.plan.empty()) written["plan"] = tensor.plan;
+  if (tensor.on_cpus) written["on_cpus"] = true;
   return written;
 }
 
@@ -177,6 +190,7 @@ json to_json(const Task& task) {
                   {"after", task.after},
                   {"round", task.round},
                   {"is_dense", task.is_dense}};
+  if (task.on_cpus) written["on_cpus"] = true;
   if (task.kind == TaskKind::Part) written["part"] = task.part;
   if (task.kind == TaskKind::Scale) written["factor"] = task.factor;
   if (task.kind == TaskKind::Exchange || task.kind == TaskKind::Part) {
@@ -209,6 +223,7 @@ void read(const json& from, PlanTensor& to) {
         whole_number<std::int64_t>(from, "cols"), index_of(from, "codec", kDense),
         from.contains("priority") ? whole_number<std::int32_t>(from, "priority") : 0};
   if (from.contains("plan")) from.at("plan").get_to(to.plan);
+  to.on_cpus = from.value("on_cpus", false);
   if (!from.contains("part_ends")) return;
   for (const json& end : from.at("part_ends").get_ref<const json::array_t&>()) {
     to.part_ends.push_back(to_whole_number<std::int64_t>(end, "part_ends"));
@@ -237,7 +252,7 @@ void read(const json& from, Slot& to) {
 }
 
 void read(const json& from, Task& to) {
-  to.kind = find_enum(from.at("kind"), TaskKind::Synchronise, task_kind_name);
+  to.kind = find_enum(from.at("kind"), TaskKind::Deliver, task_kind_name);
   to.groups = indices_of(from, "groups");
   to.site = find_enum(from.at("site"), Site::Return, site_name);
   to.from = find_enum(from.at("from"), Value::Update, value_name);
@@ -247,6 +262,7 @@ void read(const json& from, Task& to) {
   to.after = indices_of(from, "after");
   to.round = whole_number<std::uint32_t>(from, "round");
   to.is_dense = from.at("is_dense");
+  to.on_cpus = from.value("on_cpus", false);
   if (to.kind == TaskKind::Part) to.part = whole_number<std::uint32_t>(from, "part");
   if (to.kind == TaskKind::Scale) to.factor = from.at("factor").get<float>();
   if (to.kind != TaskKind::Exchange && to.kind != TaskKind::Part) return;
@@ -352,6 +368,7 @@ class PlanHasher {
     add_numbers(tensor.rows, tensor.cols, tensor.codec, tensor.priority, tensor.part_ends.size());
     for (const std::int64_t end : tensor.part_ends) add_numbers(end);
     if (!tensor.plan.empty()) hasher_.add(tensor.plan);
+    if (tensor.on_cpus) add_numbers(1);
   }
   void add(const Piece& piece) {
     add_numbers(piece.tensor, piece.number, piece.first, piece.num_elems, piece.bound_bytes,

@@ -32,6 +32,9 @@ struct PlanTensor {
   /// update.
   std::vector<std::int64_t> part_ends = {};
   std::string plan = {};  // its own, where tensors have several; empty: Plan::name
+  /// Do ranks that compute on a GPU encode and decode it on their CPUs? Its values there are copies
+  /// in host memory, and its states lie there. To other ranks it makes no difference.
+  bool on_cpus = false;
   std::int64_t num_elems() const { return rows * cols; }
   friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
 };
@@ -89,6 +92,9 @@ enum class TaskKind : std::uint8_t {
   Part,       // the `sync` of a program, from one meeting of the ranks to the next
   // A whole `sync` whose meetings are only known as it runs: it makes exchanges of its own
   Synchronise,
+  // Of PlanTensor::on_cpus; nothing to do where the tensors lie in host memory:
+  Fetch,   // the gradient on the CPUs = the gradient on the GPU
+  Deliver  // the update on the GPU = the update on the CPUs
 };
 
 /// Parts of a piece are numbered from 0. Each part except the last ends at a collective, given by
@@ -97,8 +103,9 @@ enum class TaskKind : std::uint8_t {
 /// Send, alone writes the update and the states. Ranks tell each other how their calls went when
 /// the step ends.
 
-/// Tasks of one lane run one at a time; the lanes run at once.
-enum class Lane : std::uint8_t { Compute, Network };
+/// Tasks of one lane run one at a time; the lanes run at once. On a rank without a GPU all lanes
+/// but Network are one.
+enum class Lane : std::uint8_t { Compute, Network, Cpus, CopyOut, CopyIn };
 
 inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 
@@ -118,6 +125,7 @@ struct Task {
   Site site = Site::Worker;
   Value from = Value::Gradient, to = Value::Update;
   bool is_dense = false;  // encodes and decodes plain f32, whatever codec the groups have
+  bool on_cpus = false;   // as its groups' tensors (PlanTensor::on_cpus)
   float factor = 1;       // of Scale
   /// Slots. For exchanges: Send, AllReduce, AllGather read one; AllToAll reads one for each rank;
   /// Receive, AllReduce write one; AllGather, AllToAll write one for each rank; Broadcast writes
@@ -140,8 +148,10 @@ struct Task {
   std::uint32_t round = 0;
 
   Lane lane() const {
-    const bool meets = kind == TaskKind::Exchange || kind == TaskKind::Synchronise;
-    return meets ? Lane::Network : Lane::Compute;
+    if (kind == TaskKind::Exchange || kind == TaskKind::Synchronise) return Lane::Network;
+    if (kind == TaskKind::Fetch) return Lane::CopyOut;
+    if (kind == TaskKind::Deliver) return Lane::CopyIn;
+    return on_cpus ? Lane::Cpus : Lane::Compute;
   }
   bool is_last_part() const { return kind == TaskKind::Part && exchange == ExchangeKind::Send; }
   friend bool operator==(const Task&, const Task&) = default;
@@ -183,7 +193,11 @@ inline std::uint64_t payload_room(const Group& group, const Piece& piece) {
   return group.carries == kNoGroup ? piece.bound_bytes : piece.carried_bytes;
 }
 
+/// Does the rank encode the group's payloads on its CPUs, even if it computes on a GPU?
+bool is_on_cpus(const Plan& plan, std::uint32_t group);
+
 const char* task_kind_name(TaskKind kind);
+const char* lane_name(Lane lane);
 const char* site_name(Site site);
 const char* value_name(Value value);
 

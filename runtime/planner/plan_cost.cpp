@@ -36,6 +36,8 @@ class TaskCosts {
         return add_up(task, speed_of(task).join);
       case TaskKind::Part:
         return part_seconds(task);
+      case TaskKind::Fetch:
+      case TaskKind::Deliver:
       case TaskKind::Exchange:
       case TaskKind::Synchronise:
         break;

@@ -155,6 +155,7 @@ class Planner {
   Result<Plan> run() {
     plan_.tensors = request_.tensors;
     name_plans();
+    place_tensors();
     add_parts();
     auto bundles = TRY(lay_out(request_, routes_, plan_));
     CINCH_TRY(check_carriers());
@@ -185,6 +186,16 @@ class Planner {
     plan_.name = "routes";
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       plan_.tensors[t].plan = routes_[route_of(request_, t)].route.plan;
+    }
+  }
+
+  // f32 is not worth a copy, and where ranks meet in a `sync` they do so on their device.
+  void place_tensors() {
+    for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      const std::uint32_t codec = plan_.tensors[t].codec;
+      const bool encodes = codec != kDense && !request_.codecs[codec].has_sync;
+      const OptionDevice device = routes_[route_of(request_, t)].route.device;
+      plan_.tensors[t].on_cpus = encodes && device == OptionDevice::Cpu;
     }
   }
 
@@ -315,7 +326,10 @@ Result<Plan> write_plan(const PlanRequest& request) {
   CINCH_TRY(check_routes(request));
   std::vector<PlanRoute> routes = request.routes;
   if (routes.empty()) {
-    routes.push_back({request.plan, request.piece_bytes, request.lengths, request.option});
+    routes.push_back({.plan = request.plan,
+                      .piece_bytes = request.piece_bytes,
+                      .lengths = request.lengths,
+                      .option = request.option});
   }
   std::vector<const Builder*> builders;
   builders.reserve(routes.size());

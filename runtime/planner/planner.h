@@ -106,6 +106,9 @@ struct PlanRoute {
   std::uint64_t piece_bytes = 4 << 20;
   LengthPolicy lengths = LengthPolicy::Auto;
   ExchangeOption option = usual_hierarchical_option();
+  /// Where ranks with a GPU encode and decode (PlanTensor::on_cpus). Tensors in f32, and of
+  /// programs with a `sync`, stay on the GPU.
+  OptionDevice device = OptionDevice::Gpu;
 };
 
 struct PlanRequest {

@@ -127,7 +127,8 @@ bool PlanRunner::test_flights() {
 // tensor is missing.
 void PlanRunner::check_readiness() {
   const auto most = parts_.timeout - parts_.timeout / 8;
-  if (failure_ || is_computing_ || !ready_.empty() || Clock::now() - last_move_ <= most) return;
+  const bool computes = num_computing_ > 0 || !computes_.ready.empty() || !on_cpus_.ready.empty();
+  if (failure_ || computes || Clock::now() - last_move_ <= most) return;
   const auto unready = std::ranges::find(is_ready_, false);
   if (unready == is_ready_.end()) return;
   const auto tensor = static_cast<std::size_t>(unready - is_ready_.begin());
@@ -164,7 +165,7 @@ std::optional<std::string> PlanRunner::check_flights() {
   const std::uint64_t before = std::exchange(num_moves_, parts_.transport.num_moves());
   if (num_moves_ != before) last_move_ = Clock::now();
   check_readiness();
-  if (is_computing_ || failure_) return std::nullopt;
+  if (num_computing_ > 0 || failure_) return std::nullopt;
   const Clock::duration standstill = Clock::now() - last_move_;
   const auto& [index, ticket] = flights_.front();
   if (standstill <= parts_.timeout) {
@@ -213,7 +214,7 @@ Status PlanRunner::end_issuing() {
   is_running_ = false;
   if (!failure_ && num_left_ > 0) failure_ = Error{ErrorKind::Cancelled, "the session is closed"};
   if (failure_) failure_ = abandon_late(parts_.transport, *failure_, awaited_);
-  changed_.wait(lock, [this] { return !is_computing_; });
+  changed_.wait(lock, [this] { return num_computing_ == 0; });
   times_.end = seconds_now();
   if (failure_) return tl::unexpected<Error>(*failure_);
   return Ok{};

@@ -8,6 +8,7 @@ namespace {
 
 // Does the task use the user's tensors?
 bool takes_tensors(const Task& task) {
+  if (task.on_cpus) return task.kind == TaskKind::Fetch || task.kind == TaskKind::Deliver;
   switch (task.kind) {
     case TaskKind::Encode:
       return task.from == Value::Gradient || task.from == Value::Update;
@@ -24,6 +25,7 @@ bool takes_tensors(const Task& task) {
 }
 
 bool writes_update(const Task& task) {
+  if (task.on_cpus) return task.kind == TaskKind::Deliver;
   const bool decodes = task.kind == TaskKind::Decode || task.kind == TaskKind::Finish;
   return (decodes && task.to == Value::Update) || task.is_last_part() ||
          task.kind == TaskKind::Synchronise;
@@ -59,15 +61,21 @@ PlanRunner::PlanRunner(const RunnerParts& parts)
   }
   writers_left_ = num_writers_;
   flights_.reserve(exchanges_.size());
-  thread_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(
-          lock, [this] { return is_closing_ || (is_running_ && !failure_ && !ready_.empty()); });
-      if (is_closing_) return;
-      compute_one(lock);
-    }
-  });
+  computes_.thread = std::thread([this] { compute_loop(computes_); });
+  const auto is_apart = [](const Task& of) { return of.lane() == Lane::Cpus; };
+  if (!parts.has_gpu || std::ranges::none_of(own_.tasks, is_apart)) return;
+  on_cpus_.thread = std::thread([this] { compute_loop(on_cpus_); });
+}
+
+void PlanRunner::compute_loop(Worker& worker) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] {
+      return is_closing_ || (is_running_ && !failure_ && !worker.ready.empty());
+    });
+    if (is_closing_) return;
+    compute_one(worker, lock);
+  }
 }
 
 PlanRunner::~PlanRunner() {
@@ -81,7 +89,8 @@ PlanRunner::~PlanRunner() {
     parts_.transport.wake();
     network_thread_.join();
   }
-  thread_.join();
+  computes_.thread.join();
+  if (on_cpus_.thread.joinable()) on_cpus_.thread.join();
 }
 
 void PlanRunner::note_tensors(std::uint32_t index) {
@@ -112,13 +121,13 @@ void PlanRunner::begin(std::uint64_t step) {
   has_issued_ = false;
   num_left_ = own_.tasks.size();
   num_started_ = 0;
-  while (!ready_.empty()) ready_.pop();
+  computes_.ready = on_cpus_.ready = {};
   is_ready_.assign(of_tensor_.size(), false);
   is_prepared_.assign(of_tensor_.size(), 0);
   writers_left_ = num_writers_;
   for (std::uint32_t t = 0; t < own_.tasks.size(); ++t) {
     missing_[t] = task(t).after.size() + tensors_of_[t].size();
-    if (missing_[t] == 0 && task(t).lane() == Lane::Compute) let_compute(t);
+    if (missing_[t] == 0 && task(t).lane() != Lane::Network) let_compute(t);
     times_.tasks[t] = {};
   }
   std::ranges::fill(times_.ready, 0.0);
@@ -128,7 +137,7 @@ void PlanRunner::begin(std::uint64_t step) {
 }
 
 void PlanRunner::release(std::uint32_t index) {
-  if (--missing_[index] == 0 && task(index).lane() == Lane::Compute) let_compute(index);
+  if (--missing_[index] == 0 && task(index).lane() != Lane::Network) let_compute(index);
 }
 
 void PlanRunner::make_ready(std::uint32_t tensor) {
@@ -213,7 +222,7 @@ void PlanRunner::note_failure(std::uint32_t index, const Error& error) {
 }
 
 // Tensors of a `sync` that is one task are used by no other task; one thread computes on all
-// others.
+// others, and copies those of the CPUs.
 Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task_body) {
   for (const std::uint32_t tensor : tensors_of_[index]) {
     if (is_prepared_[tensor] != 0) continue;
@@ -233,15 +242,15 @@ Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task
   return Ok{};
 }
 
-void PlanRunner::compute_one(std::unique_lock<std::mutex>& lock) {
-  const std::uint32_t index = ready_.top().second;
-  ready_.pop();
-  is_computing_ = true;
+void PlanRunner::compute_one(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  const std::uint32_t index = worker.ready.top().second;
+  worker.ready.pop();
+  ++num_computing_;
   lock.unlock();
   times_.tasks[index].begin = seconds_now();
   const Status status = work(index, [&] { return parts_.compute.run(task(index), parts_.memory); });
   lock.lock();
-  is_computing_ = false;
+  --num_computing_;
   if (status) {
     end_task(index);
   } else {

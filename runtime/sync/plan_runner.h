@@ -1,6 +1,6 @@
 // Runs the tasks of one rank. One thread computes, another issues exchanges in an order that all
-// ranks share. Both run at once, as far as the tasks' dependencies and the step's ready tensors
-// allow. The caller's thread issues exchanges, or a thread of the runner does while the caller
+// ranks share; where some tensors are encoded on the CPUs of a rank with a GPU, a third one does
+// that. All run at once, as far as the tasks' dependencies and the step's ready tensors allow. The caller's thread issues exchanges, or a thread of the runner does while the caller
 // makes tensors ready.
 #pragma once
 
@@ -125,6 +125,7 @@ struct RunnerParts {
   StepTensors& tensors;
   std::atomic<bool>& cancelled;  // set when a task fails, to end computing, too
   std::chrono::milliseconds timeout;
+  bool has_gpu = false;  // do tasks of Lane::Cpus run at once with those of Lane::Compute?
 };
 
 class PlanRunner {
@@ -175,7 +176,7 @@ class PlanRunner {
 
   const Task& task(std::uint32_t index) const { return own_.tasks[index]; }
   void note_tensors(std::uint32_t index);
-  void let_compute(std::uint32_t index) { ready_.emplace(place_[index], index); }
+  void let_compute(std::uint32_t index) { worker_of(index).ready.emplace(place_[index], index); }
   /// Counts down what the task waits for. Under the lock.
   void release(std::uint32_t index);
   /// Releases the tasks that wait for this one. Under the lock.
@@ -196,7 +197,13 @@ class PlanRunner {
 
   /// Runs the task; prepares its tensors before, and delivers them after.
   Status work(std::uint32_t index, const std::function<Status()>& task);
-  void compute_one(std::unique_lock<std::mutex>& lock);
+  struct Worker;
+  Worker& worker_of(std::uint32_t index) {
+    const bool is_apart = parts_.has_gpu && task(index).lane() == Lane::Cpus;
+    return is_apart ? on_cpus_ : computes_;
+  }
+  void compute_loop(Worker& worker);
+  void compute_one(Worker& worker, std::unique_lock<std::mutex>& lock);
   /// May the next exchange begin? Under the lock.
   bool is_next_ready() const;
 
@@ -220,16 +227,21 @@ class PlanRunner {
   std::vector<std::vector<ByteRange>> sent_, received_;  // by exchange task
 
   using Placed = std::pair<std::uint32_t, std::uint32_t>;  // place, task
+  // A thread that computes, and the tasks that it may take.
+  struct Worker {
+    std::priority_queue<Placed, std::vector<Placed>, std::greater<>> ready;
+    std::thread thread;
+  };
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::size_t> missing_;       // by task: how many tasks and tensors it still waits for
   std::vector<bool> is_ready_;             // by tensor
   std::vector<std::uint8_t> is_prepared_;  // by tensor; owned by the lane that works on it
   std::vector<std::uint32_t> writers_left_;  // by tensor
-  std::priority_queue<Placed, std::vector<Placed>, std::greater<>> ready_;
-  std::size_t num_left_ = 0, num_started_ = 0;
+  Worker computes_, on_cpus_;
+  std::size_t num_left_ = 0, num_started_ = 0, num_computing_ = 0;
   const bool can_be_woken_;  // out of a pause
-  bool is_computing_ = false, is_running_ = false, is_closing_ = false;
+  bool is_running_ = false, is_closing_ = false;
   std::optional<Error> failure_;
   // When a tensor last became ready, a task started or ended, or a part of an exchange moved.
   Clock::time_point last_move_;
@@ -244,7 +256,7 @@ class PlanRunner {
   bool has_work_ = false;
   bool has_issued_ = false;
   Status issued_ = Ok{};
-  std::thread thread_, network_thread_;  // the second starts with the first such step
+  std::thread network_thread_;  // starts with the first such step
 };
 
 }  // namespace cinch::rt

@@ -244,7 +244,8 @@ Status StepMemory::add(std::uint32_t tensor, const ConstTensorView& gradient,
 Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
   PieceMemory memory(plan, rank);
   const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);
-  CINCH_TRY(memory.wire_.resize(wire_bytes));
+  CINCH_TRY(memory.owned_.resize(wire_bytes));
+  memory.wire_ = memory.owned_.bytes();
   // Padding of a message is sent, too; it must never be old memory contents. What is received lies
   // in most of the wire, and is not touched before it is there.
   for (const Task& task : memory.own_->tasks) {
@@ -252,6 +253,12 @@ Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
     for (const std::uint32_t slot : task.reads) std::ranges::fill(memory.bytes_of(slot), 0);
   }
   return memory;
+}
+
+PieceMemory PieceMemory::beside() const {
+  PieceMemory made(*plan_, rank_);
+  made.wire_ = wire_;
+  return made;
 }
 
 ConstTensorView PieceMemory::gradient(std::uint32_t piece) const {
@@ -273,7 +280,7 @@ TensorView PieceMemory::update(std::uint32_t piece) const {
 
 std::span<std::uint8_t> PieceMemory::bytes_of(std::uint32_t slot) {
   const Slot& place = own_->slots[slot];
-  return wire_.bytes().subspan(place.offset, place.capacity);
+  return wire_.subspan(place.offset, place.capacity);
 }
 
 Result<std::uint64_t> PieceMemory::used_bytes(std::uint32_t slot) {

@@ -27,6 +27,8 @@ class PieceMemory {
  public:
   /// `plan` outlives this. Errors: OutOfMemory.
   static Result<PieceMemory> make(const Plan& plan, std::uint32_t rank);
+  /// The same wire with other tensors; this outlives it.
+  PieceMemory beside() const;
 
   /// Sets the tensors of a step, in the plan's order.
   void bind(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates) {
@@ -39,7 +41,7 @@ class PieceMemory {
   TensorView update(std::uint32_t piece) const;
 
   std::span<std::uint8_t> bytes_of(std::uint32_t slot);
-  std::span<std::uint8_t> wire() { return wire_.bytes(); }
+  std::span<std::uint8_t> wire() { return wire_; }
   /// Bytes of the slot that are in use: all bytes if it has no length. Errors: CorruptPayload (a
   /// length beyond the slot's room).
   Result<std::uint64_t> used_bytes(std::uint32_t slot);
@@ -52,7 +54,8 @@ class PieceMemory {
   const Plan* plan_;
   const RankPlan* own_;
   std::uint32_t rank_;
-  AlignedBuffer wire_;
+  AlignedBuffer owned_;
+  std::span<std::uint8_t> wire_;  // in owned_, or another one's
   std::span<const ConstTensorView> gradients_;
   std::span<const TensorView> updates_;
 };

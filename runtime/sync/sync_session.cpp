@@ -4,7 +4,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
-#include "runtime/sync/device/device_tasks.h"
+#include "runtime/sync/device/offload.h"
 #include "runtime/sync/sync_session_impl.h"
 
 namespace cinch::rt {
@@ -25,6 +25,7 @@ Status SyncSession::Impl::check_parts() const {
   }
   CINCH_TRY(check_rank(plan(), transport.rank()));
   CINCH_TRY(check_carriers());
+  CINCH_TRY(check_offload());
   std::vector<SumRules> rules;
   rules.reserve(images.size());
   for (const ProgramImage* image : images) {
@@ -57,6 +58,25 @@ Status SyncSession::Impl::check_carriers() const {
     if (is_it) continue;
     return invalid(fmt::format("{} does not carry the sums of {}", images[group.codec]->info.name,
                                images[carried]->info.name));
+  }
+  return Ok{};
+}
+
+bool SyncSession::Impl::offloads() const {
+  return options.device && std::ranges::any_of(plan().tensors, &PlanTensor::on_cpus);
+}
+
+// What CPUs encode, every rank decodes.
+Status SyncSession::Impl::check_offload() const {
+  if (!offloads()) return Ok{};
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto& on_cpus = i < options.programs.size() ? options.programs[i] : nullptr;
+    const std::string& name = images[i]->info.name;
+    if (on_cpus == nullptr) {
+      return invalid("the plan encodes tensors on CPUs, and " + name + " is not there for them");
+    }
+    if (on_cpus->image().fingerprint == images[i]->fingerprint) continue;
+    return invalid(name + " is another program for CPUs than for the device");
   }
   return Ok{};
 }
@@ -114,9 +134,19 @@ Status SyncSession::Impl::open_compute() {
     host = open_cpu_device({.threads = options.threads});
     tensor_device = host.get();
   }
-  compute = TRY(DeviceTasks::open(plan(), std::move(device),
-                                  {transport.world(), transport.rank(), options.seed, has_tensors,
-                                   &transport, memory->wire()}));
+  const DeviceTaskOptions of_tasks{.world = transport.world(),
+                                   .rank = transport.rank(),
+                                   .seed = options.seed,
+                                   .has_tensors = has_tensors,
+                                   .transport = &transport,
+                                   .host_wire = memory->wire()};
+  if (offloads()) {
+    compute = TRY(OffloadTasks::open(
+        plan(), std::move(device),
+        open_cpu_device({options.programs, options.threads, &cancelled}), of_tasks, *memory));
+  } else {
+    compute = TRY(DeviceTasks::open(plan(), std::move(device), of_tasks));
+  }
   std::vector<bool> is_local;
   is_local.reserve(images.size());
   for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
@@ -143,7 +173,8 @@ Status SyncSession::Impl::start() {
   memory = std::make_unique<PieceMemory>(std::move(made));
   CINCH_TRY(open_compute());
   runner = std::make_unique<PlanRunner>(
-      RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
+      RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout,
+                  options.device.has_value()});
   records = std::make_unique<StepRecords>(plan(), rank);
   errors = std::make_unique<UpdateErrors>(plan(), rank, options.threads);
   common_order.resize(plan().tensors.size() + 1);

@@ -27,8 +27,7 @@
 
 namespace cinch::rt {
 
-/// The device's programs, by codec of the plan; they replace SyncOptions::programs, which are for
-/// CPUs. Whatever shares the device outlives the session.
+/// The device's programs, by codec of the plan, beside SyncOptions::programs, which are for CPUs. Whatever shares the device outlives the session.
 struct SyncDevice : GpuQueueOptions {
   /// Do gradients and updates lie in the device's memory, ready in the stream's order? Otherwise
   /// they are copied there and back.
@@ -37,7 +36,8 @@ struct SyncDevice : GpuQueueOptions {
 
 struct SyncOptions {
   std::shared_ptr<const Plan> plan;
-  /// By codec of the plan; ignored if the rank has a device.
+  /// By codec of the plan. If the rank has a device, only plans need them that encode tensors on
+  /// CPUs (PlanTensor::on_cpus).
   std::vector<std::shared_ptr<const LoadedProgram>> programs;
   /// The GPU that this rank computes on, if it uses one. Other ranks may use other devices.
   std::optional<SyncDevice> device;

@@ -108,6 +108,9 @@ struct SyncSession::Impl {
   Status open_compute();
   Status check_parts() const;
   Status check_carriers() const;
+  /// Does this rank, which has a GPU, encode tensors on its CPUs?
+  bool offloads() const;
+  Status check_offload() const;
   std::vector<CommonFact> common_facts() const;
   /// The codec's values with one of them changed. Errors: those of SyncSession::set_parameter.
   Result<std::vector<double>> values_with(std::uint32_t codec, std::string_view name,

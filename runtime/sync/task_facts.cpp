@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <set>
 
 #include "runtime/call/list_session.h"
 #include "runtime/call/tensor_facts.h"
@@ -85,13 +86,13 @@ Site decoding_site(const ProgramInfo& info, Site encoded_at) {
   return info.decode_draws ? encoded_at : Site::Worker;
 }
 
-PieceList summed_pieces(const Plan& plan, std::uint32_t rank) {
+PieceList summed_pieces(const Plan& plan, std::uint32_t rank, DevicePart part) {
   std::vector<bool> is_summed(plan.pieces.size());
   PieceList pieces;
   for (const Task& task : plan.ranks[rank].tasks) {
     const bool sums_up =
         task.kind == TaskKind::Clear || (task.kind == TaskKind::Decode && task.to == Value::Sum);
-    if (!sums_up) continue;
+    if (!sums_up || !is_part(part, task.on_cpus)) continue;
     for (const std::uint32_t piece : pieces_of(plan, task)) {
       if (!is_summed[piece]) pieces.push_back(piece);
       is_summed[piece] = true;
@@ -168,6 +169,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMicroseconds = 1e6;
+// Rows of the trace behind those of the lanes that compute and copy.
+constexpr std::size_t kNetworkRow = 4;
 
 const char* phase_name(const Task& task) {
   return task.kind == TaskKind::Exchange ? exchange_kind_name(task.exchange)
@@ -236,15 +239,19 @@ void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, doub
   for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
   std::ranges::stable_sort(order, {}, [&](std::size_t t) { return times.tasks[t].begin; });
   Rows network;
+  std::set<Lane> others;
   for (const std::size_t t : order) {
     const TaskTime& time = times.tasks[t];
-    const bool is_network = tasks[t].lane() == Lane::Network;
-    const std::size_t thread = is_network ? 1 + network.row_of(time) : 0;
+    const Lane lane = tasks[t].lane();
+    if (lane != Lane::Network && lane != Lane::Compute) others.insert(lane);
+    const std::size_t thread = lane == Lane::Network   ? kNetworkRow + network.row_of(time)
+                               : lane == Lane::Compute ? 0
+                                                       : static_cast<std::size_t>(lane) - 1;
     events.push_back({{"ph", "X"},
                       {"pid", rank},
                       {"tid", thread},
                       {"name", phase_name(tasks[t])},
-                      {"cat", is_network ? "network" : "compute"},
+                      {"cat", lane == Lane::Network ? "network" : "compute"},
                       {"ts", (time.begin - start) * kMicroseconds},
                       {"dur", (time.end - time.begin) * kMicroseconds},
                       {"args",
@@ -252,9 +259,12 @@ void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, doub
                         {"what", describe_task(plan, tasks[t])},
                         {"sent_bytes", time.sent_bytes}}}});
   }
-  add_backward(plan, rank, times, start, 1 + network.size(), events);
+  add_backward(plan, rank, times, start, kNetworkRow + network.size(), events);
+  for (const Lane lane : others) {
+    add_thread(rank, static_cast<std::size_t>(lane) - 1, lane_name(lane), events);
+  }
   for (std::size_t row = 0; row < network.size(); ++row) {
-    add_thread(rank, 1 + row, row == 0 ? "network" : "network " + std::to_string(row + 1), events);
+    add_thread(rank, kNetworkRow + row, row == 0 ? "network" : "network " + std::to_string(row + 1), events);
   }
 }
 

@@ -34,8 +34,14 @@ std::uint64_t site_seed(std::uint64_t seed, Site site);
 /// alone.
 Site decoding_site(const ProgramInfo& info, Site encoded_at);
 
-/// Pieces that some task of the rank adds up, each once.
-PieceList summed_pieces(const Plan& plan, std::uint32_t rank);
+/// Which of a rank's values a device works on (PlanTensor::on_cpus).
+enum class DevicePart : std::uint8_t { All, Gpu, Cpus };
+inline bool is_part(DevicePart part, bool on_cpus) {
+  return part == DevicePart::All || (part == DevicePart::Cpus) == on_cpus;
+}
+
+/// Pieces of that part that some task of the rank adds up, each once.
+PieceList summed_pieces(const Plan& plan, std::uint32_t rank, DevicePart part);
 
 /// Sites at which this task needs sessions of a program.
 std::vector<Site> sites_of(const Task& task, const ProgramInfo& info);

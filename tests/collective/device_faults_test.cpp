@@ -21,6 +21,18 @@ SyncCase device_case(EmulatedRanks& ranks, const std::string& program, const std
   return made;
 }
 
+// The same, with the first tensor on the ranks' CPUs.
+SyncCase offloaded_case(EmulatedRanks& ranks, const std::string& program, const std::string& plan) {
+  rt::PlanRequest request;
+  request.world = kWorld;
+  request.tensors = {{"a", 1501, 1, 0}, {"b", 700, 1, 0}};
+  request.routes = {{.plan = plan, .device = rt::OptionDevice::Cpu}, {.plan = plan}};
+  request.route_of = {0, 1};
+  SyncCase made = make_sync_case(compiled_library(program), request);
+  made.devices.assign(kWorld, ranks.device({program}));
+  return made;
+}
+
 struct FaultRun {
   std::vector<std::string> errors = std::vector<std::string>(kWorld);  // of the step with the fault
   std::vector<States> before = std::vector<States>(kWorld);            // before that step
@@ -56,9 +68,12 @@ bool takes_ring(std::string_view program) {
 
 TEST(DeviceFaults, StatesAreTakenBackAndThoseOfCpus) {
   for (const char* program : {"ef_sign", "two_way(topk(ratio: 0.1))"}) {
-    for (const char* plan : {"two_shot", takes_ring(program) ? "ring" : "ps"}) {
+    const std::pair<const char*, bool> plans[] = {
+        {"two_shot", false}, {takes_ring(program) ? "ring" : "ps", false}, {"two_shot", true}};
+    for (const auto& [plan, offloads] : plans) {
       EmulatedRanks ranks;
-      const SyncCase one_case = device_case(ranks, program, plan);
+      const SyncCase one_case = offloads ? offloaded_case(ranks, program, plan)
+                                         : device_case(ranks, program, plan);
       SyncCase on_cpus = one_case;
       on_cpus.devices.clear();
       for (const std::uint64_t at : {0, 3}) {

@@ -19,7 +19,13 @@ using Bytes = std::vector<std::uint8_t>;
 
 const std::vector<std::string> kPrograms = {"powersgd(rank: 2)", "ef_sign", "topk(ratio: 0.1)"};
 
-SyncCase model_case(const char* plan) {
+struct ModelPlan {
+  const char* plan;
+  bool offloads = false;  // every other tensor to the ranks' CPUs
+};
+
+SyncCase model_case(const ModelPlan& of) {
+  const char* const plan = of.plan;
   const bool is_scattered = std::string_view(plan) == "reduce_scatter";
   SyncCase made;
   rt::PlanRequest request;
@@ -36,6 +42,11 @@ SyncCase model_case(const char* plan) {
                      {"none", 0, 1, 1},
                      {"sparse", 1500, 1, is_scattered ? 1U : 2U},
                      {"last", 1100, 1, rt::kDense}};
+  if (of.offloads) {
+    request.routes = {{.plan = plan, .piece_bytes = 4096},
+                      {.plan = plan, .piece_bytes = 4096, .device = rt::OptionDevice::Cpu}};
+    request.route_of = {0, 1, 1, 1, 0, 0};
+  }
   made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
   return made;
 }
@@ -138,7 +149,12 @@ std::vector<Bytes> gradients_of(const rt::Plan& plan, std::uint32_t rank, std::u
   return gradients;
 }
 
-RankRun run_rank(const SyncCase& model, const RankBody& own, DType dtype, EmulatedRanks* ranks) {
+// Types of gradients and updates.
+struct Types {
+  DType from = kF32, to = kF32;
+};
+
+RankRun run_rank(const SyncCase& model, const RankBody& own, Types types, EmulatedRanks* ranks) {
   RankRun run;
   auto opened = rt::SyncSession::open(sync_options(model, own.rank), own.transport);
   EXPECT_TRUE(opened) << opened.error().message;
@@ -147,12 +163,12 @@ RankRun run_rank(const SyncCase& model, const RankBody& own, DType dtype, Emulat
   const std::vector<Step> steps = all_steps();
   for (std::uint64_t number = 0; number < steps.size(); ++number) {
     const Step& step = steps[number];
-    Arrays from(ranks, gradients_of(*model.plan, own.rank, number, step, dtype));
-    Arrays to(ranks, updates_of(*model.plan, own.rank, dtype));
+    Arrays from(ranks, gradients_of(*model.plan, own.rank, number, step, types.from));
+    Arrays to(ranks, updates_of(*model.plan, own.rank, types.to));
     EXPECT_TRUE(session.begin_step(number, step.options));
     for (std::uint32_t t = 0; t < model.plan->tensors.size(); ++t) {
       const bool is_used = !step.leaves_one_out || t != kUnused;
-      EXPECT_TRUE(session.set_ready(t, from.view(t, dtype), to.view(t, dtype), is_used));
+      EXPECT_TRUE(session.set_ready(t, from.view(t, types.from), to.view(t, types.to), is_used));
     }
     const auto outcome = session.finish_step();
     EXPECT_TRUE(outcome) << "step " << number << ": " << outcome.error().message;
@@ -164,26 +180,28 @@ RankRun run_rank(const SyncCase& model, const RankBody& own, DType dtype, Emulat
   return run;
 }
 
-std::vector<RankRun> run_all(const SyncCase& model, DType dtype, EmulatedRanks* ranks) {
+std::vector<RankRun> run_all(const SyncCase& model, Types types, EmulatedRanks* ranks) {
   std::vector<RankRun> runs(kNumRanks);
   rt::LoopbackWorld world(kNumRanks);
   run_ranks(world, kNumRanks,
-            [&](const RankBody& own) { runs[own.rank] = run_rank(model, own, dtype, ranks); });
+            [&](const RankBody& own) { runs[own.rank] = run_rank(model, own, types, ranks); });
   return runs;
 }
 
-void check_plan(const char* plan, DType dtype) {
+void check_plan(const ModelPlan& plan, Types types) {
   SyncCase model = model_case(plan);
-  const auto wanted = run_all(model, dtype, nullptr);
+  const auto wanted = run_all(model, types, nullptr);
+  const auto& tasks = model.plan->ranks[0].tasks;
+  EXPECT_EQ(std::ranges::count(tasks, rt::Lane::Cpus, &rt::Task::lane) > 0, plan.offloads);
   EmulatedRanks ranks;
   model.devices.assign(kNumRanks, ranks.device(kPrograms));
   for (auto& device : model.devices) device->has_tensors = true;
-  const auto found = run_all(model, dtype, &ranks);
+  const auto found = run_all(model, types, &ranks);
   const std::vector<Step> steps = all_steps();
   for (std::uint32_t rank = 0; rank < kNumRanks; ++rank) {
     ASSERT_EQ(found[rank].states.size(), steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      SCOPED_TRACE(std::string(plan) + ", step " + std::to_string(i) + ", rank " +
+      SCOPED_TRACE(std::string(plan.plan) + ", step " + std::to_string(i) + ", rank " +
                    std::to_string(rank));
       EXPECT_EQ(wanted[rank].is_skipped[i], found[rank].is_skipped[i]);
       // 6e37 is already infinite in f16.
@@ -198,16 +216,23 @@ void check_plan(const char* plan, DType dtype) {
 TEST(DeviceOptions, GiveWhatTheyGiveOnCpus) {
   std::vector<const char*> plans = {"ring", "two_shot", "reduce_scatter"};
   if (is_sample_run()) plans.resize(1);
-  for (const char* plan : plans) check_plan(plan, kF32);
+  for (const char* plan : plans) check_plan({plan}, {});
+}
+
+// Of a tensor on CPUs nothing may show where it was encoded.
+TEST(DeviceOptions, GiveWhatTheyGiveWhereCpusOfTheRankEncode) {
+  check_plan({"ring", true}, {});
+  check_plan({"allgather", true}, {kF16, kF16});
+  check_plan({"two_shot", true}, {kBF16, kF32});
 }
 
 TEST(DeviceOptions, GiveThatOfHalves) {
-  check_plan("two_shot", kF16);
-  check_plan("two_shot", kBF16);
+  check_plan({"two_shot"}, {kF16, kF16});
+  check_plan({"two_shot"}, {kBF16, kBF16});
 }
 
 TEST(DeviceOptions, TensorsOfTheHostAreRefusedWhereTheyAreScaled) {
-  SyncCase model = model_case("two_shot");
+  SyncCase model = model_case({"two_shot"});
   EmulatedRanks ranks;
   model.devices.assign(kNumRanks, ranks.device(kPrograms));
   for (auto& device : model.devices) device->has_tensors = true;

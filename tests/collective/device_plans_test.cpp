@@ -49,6 +49,38 @@ TEST(DevicePlans, GiveWhatTheOracleGives) {
   RecordProperty("combinations", static_cast<int>(combinations.size()));
 }
 
+// Some tensors on the GPU, others on CPUs of the same ranks, beside ranks without a GPU. A tensor's
+// plan is the other one's, too, so that both meet in every kind of exchange.
+TEST(DevicePlans, GiveThatWhereCpusEncodeSomeTensors) {
+  std::uint32_t number = 0;
+  for (const std::string program : {"ef_sign", "threshold(tau: 0.5)", "count_sketch",
+                                    "momentum(error_feedback(minmax))", "terngrad_shared"}) {
+    for (const std::string_view plan : rt::plan_names()) {
+      const std::uint32_t each = 1 + ++number % 2;
+      if (!is_long_run() && number % 3 == 0) continue;
+      EmulatedRanks ranks({.schedule_seed = number});
+      rt::PlanRequest request;
+      request.world = 4;
+      request.ranks_per_machine = 2;
+      request.tensors = {{"a", 700, 1, 0}, {"b", 40, 1, 0}, {"none", 0, 1, 0},
+                         {"c", 333, 1, rt::kDense}, {"d", 1, 1, 0}, {"e", 1100, 1, 0}};
+      const std::string other = number % 2 == 0 ? "allgather" : "two_shot";
+      request.routes = {{.plan = std::string(plan), .piece_bytes = 1024},
+                        {.plan = std::string(plan),
+                         .piece_bytes = 2048,
+                         .lengths = rt::LengthPolicy::Exchanged,
+                         .device = rt::OptionDevice::Cpu},
+                        {.plan = other, .device = rt::OptionDevice::Cpu}};
+      request.route_of = {0, 1, 1, 1, 2, 1};
+      SyncCase one_case = make_sync_case(compiled_library(program), request);
+      ASSERT_NE(one_case.plan, nullptr);
+      place(one_case, program, ranks, each);
+      check_steps(one_case, program + ", " + std::string(plan) + " on both", 2);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
 // with one rank's gradient not finite.
 TEST(DevicePlans, RunProtocolsBesideRanksOnCpus) {

@@ -52,7 +52,7 @@ struct Drawn {
 const char* const kPrograms[] = {"ef_sign", "topk(ratio: 0.1)", "threshold(tau: 0.5)",
                                  "terngrad_shared"};
 
-// `has_routes`: tensors take different plans, lengths and sizes of pieces.
+// `has_routes`: tensors take different plans, lengths, sizes of pieces and devices.
 Drawn draw(std::uint64_t seed, bool has_routes) {
   Random random(seed);
   Drawn drawn;
@@ -88,6 +88,7 @@ Drawn draw(std::uint64_t seed, bool has_routes) {
     for (rt::PlanRoute& route : request.routes) {
       route.plan = plans[below(random, plans.size())];
       draw_sizes(route);
+      if (below(random, 3) == 0) route.device = rt::OptionDevice::Cpu;
     }
     for (std::uint64_t t = 0; t < num_tensors; ++t) {
       request.route_of.push_back(static_cast<std::uint32_t>(below(random, request.routes.size())));

@@ -42,7 +42,8 @@ class RankBuilder {
   void scale(std::uint32_t group, float factor);
   void finish(std::uint32_t group, Value to);
   void synchronise(std::uint32_t group);
-  /// Adds a task of kind Part, or an exchange of whole slots; only its dependencies are filled in.
+  /// Adds a task of kind Part, or an exchange of whole slots; only its dependencies are filled in,
+  /// and the copies of values that lie on the CPUs (PlanTensor::on_cpus).
   void add(Task task);
   void spread(std::uint32_t group, std::uint32_t payloads,
               const std::vector<std::uint32_t>& arrays);
@@ -71,6 +72,10 @@ class RankBuilder {
     bool is_written = false;
   };
 
+  /// Adds the task itself.
+  void append(Task task);
+  /// Copies gradients that the task reads and no task before it has copied.
+  void fetch_for(const Task& task);
   /// The lengths of sized slots are exchanged first.
   void add_exchange(Task task, const Slots& reads, const Slots& writes);
   void set_round(Task& task) const;
@@ -89,6 +94,7 @@ class RankBuilder {
   std::uint32_t round_ = 0, next_round_ = 1;  // of messages
   std::map<std::uint32_t, Slots> joint_;      // by joint slot: its parts
   std::map<std::uint32_t, Past> slots_;
+  std::vector<bool> is_fetched_;  // by group
   // By group: calls of a program with a `sync`
   std::map<std::uint32_t, Past> calls_;
   std::map<std::pair<std::uint32_t, bool>, Past> values_;  // by group; true: the group's sum

@@ -103,7 +103,11 @@ void RankBuilder::order_values(Task& task) {
         if (task.is_last_part()) order_value(task, group, Value::Update, true);
         break;
       case TaskKind::Synchronise:
+      case TaskKind::Fetch:
         order_value(task, group, Value::Update, true);
+        break;
+      case TaskKind::Deliver:
+        order_value(task, group, Value::Update, false);
         break;
       case TaskKind::Spread:
       case TaskKind::Join:
@@ -155,7 +159,41 @@ void RankBuilder::begin_round(bool is_sized) {
   next_round_ += is_sized ? 2 : 1;
 }
 
+void RankBuilder::fetch_for(const Task& task) {
+  const bool reads = task.kind == TaskKind::Add ||
+                     (task.kind == TaskKind::Encode && task.from == Value::Gradient);
+  if (!reads) return;
+  is_fetched_.resize(plan_.groups.size());
+  Task fetch{.kind = TaskKind::Fetch};
+  for (const std::uint32_t group : task.groups) {
+    const std::uint32_t values = group_of_values(plan_, group);
+    if (is_fetched_[values] || plan_.groups[values].pieces.empty()) continue;
+    is_fetched_[values] = true;
+    fetch.groups.push_back(values);
+  }
+  if (!fetch.groups.empty()) append(std::move(fetch));
+}
+
 void RankBuilder::add(Task task) {
+  const auto is_there = [this](std::uint32_t group) { return is_on_cpus(plan_, group); };
+  if (std::ranges::none_of(task.groups, is_there)) {
+    append(std::move(task));
+    return;
+  }
+  fetch_for(task);
+  const bool updates = (task.kind == TaskKind::Decode || task.kind == TaskKind::Finish) &&
+                       task.to == Value::Update;
+  Task deliver{.kind = TaskKind::Deliver};
+  for (const std::uint32_t group : task.groups) {
+    if (updates && is_there(group)) deliver.groups.push_back(group_of_values(plan_, group));
+  }
+  append(std::move(task));
+  if (updates) append(std::move(deliver));
+}
+
+void RankBuilder::append(Task task) {
+  const auto is_there = [this](std::uint32_t group) { return is_on_cpus(plan_, group); };
+  task.on_cpus = std::ranges::any_of(task.groups, is_there);
   order_values(task);
   order_slots(task);
   std::ranges::sort(task.after);

@@ -5,10 +5,12 @@
 #include "runtime/sync/device/device_tasks.h"
 
 namespace cinch::rt {
-DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device)
+DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
+                           DevicePart part)
     : plan_(&plan),
       own_(&plan.ranks[rank]),
       device_(&device),
+      part_(part),
       sums_(plan.pieces.size()),
       apart_(plan.pieces.size()),
       values_{4, std::vector<std::uint8_t*>(plan.pieces.size()), {}},
@@ -16,10 +18,10 @@ DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& 
 
 Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
                                         const DeviceMemoryNeeds& needs) {
-  DeviceMemory memory(plan, rank, device);
+  DeviceMemory memory(plan, rank, device, needs.part);
   const std::size_t wire_bytes = device.is_host() ? 0 : memory.own_->wire_bytes;
   std::vector<std::size_t> sizes = {wire_bytes, needs.gathered_bytes};
-  const PieceList summed = summed_pieces(plan, rank);
+  const PieceList summed = summed_pieces(plan, rank, needs.part);
   for (const PieceList* pieces : {&summed, &needs.apart}) {
     for (const std::uint32_t piece : *pieces) {
       sizes.push_back(static_cast<std::size_t>(plan.pieces[piece].num_elems) * 4);
@@ -39,7 +41,8 @@ Result<std::uint8_t*> DeviceMemory::copy_of(Copies& copies, std::uint32_t piece)
   if (copies.pieces[piece] != nullptr || all[piece].num_elems == 0) return copies.pieces[piece];
   std::vector<std::size_t> sizes(all.size());
   for (std::size_t p = 0; p < all.size(); ++p) {
-    if (device_->is_host() && p != piece) continue;
+    const bool is_own = is_part(part_, plan_->tensors[all[p].tensor].on_cpus);
+    if (!is_own || (device_->is_host() && p != piece)) continue;
     sizes[p] = static_cast<std::size_t>(all[p].num_elems * copies.element_bytes);
   }
   auto made = TRY(device_->allocate(sizes));
@@ -104,6 +107,7 @@ std::vector<bool> host_slots(const Plan& plan, const Transport& transport,
     if (slot.length != kNoSlot) marked[slot.length] = true;
   }
   for (const Task& task : own.tasks) {
+    if (task.on_cpus) mark_slots(task, marked);
     if (adds_up(task) && !adds_there[codec_of(plan, task)]) mark_slots(task, marked);
     if (task.kind == TaskKind::Exchange && !transport.takes_device_memory(task.exchange))
       mark_slots(task, marked);

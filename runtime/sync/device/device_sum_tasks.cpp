@@ -22,7 +22,7 @@ Status DeviceTasks::open_sums() {
   DeviceSumsRoom most;
   bool is_needed = false;
   for (const Task& task : own_.tasks) {
-    if (task.kind != TaskKind::Join || !stays(task.reads[0])) continue;
+    if (task.kind != TaskKind::Join || !takes(task) || !stays(task.reads[0])) continue;
     const PieceList pieces = pieces_of(plan_, task);
     std::size_t bytes = 0;
     for (const std::uint32_t piece : pieces) bytes += plan_.pieces[piece].bound_bytes;

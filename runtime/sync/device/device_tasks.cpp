@@ -37,7 +37,7 @@ DeviceTasks::~DeviceTasks() {
 
 Status DeviceTasks::start() {
   const auto turn = take_turn(*device_);
-  DeviceMemoryNeeds needs{{}, gathered_bytes(), options_.host_wire};
+  DeviceMemoryNeeds needs{options_.part, {}, gathered_bytes(), options_.host_wire};
   // Sessions on a host handle this themselves.
   if (!device_->is_host()) needs.apart = pieces_apart();
   auto memory = TRY(DeviceMemory::make(plan_, options_.rank, *device_, needs));
@@ -51,7 +51,9 @@ Status DeviceTasks::start() {
   }
   tensors_ = std::make_unique<DeviceTensors>(
       plan_, *device_, *memory_, DeviceTensors::Options{options_.has_tensors, is_deferred()});
-  for (const Task& task : own_.tasks) lists_.need(task);
+  for (const Task& task : own_.tasks) {
+    if (takes(task)) lists_.need(task);
+  }
   CINCH_TRY(lists_.open());
   return device_->wait();
 }
@@ -60,7 +62,8 @@ Status DeviceTasks::start() {
 std::uint64_t DeviceTasks::gathered_bytes() const {
   std::uint64_t most = 0;
   for (const Task& task : own_.tasks) {
-    if (device_->is_host() || task.kind != TaskKind::Encode || is_dense(plan_, task)) continue;
+    if (device_->is_host() || task.kind != TaskKind::Encode || !takes(task)) continue;
+    if (is_dense(plan_, task)) continue;
     if (has_known_sizes(codec_of(plan_, task))) continue;
     std::uint64_t bytes = 0;
     for (const std::uint32_t slot : task.writes) {
@@ -92,7 +95,7 @@ Status DeviceTasks::open_wire() {
 PieceList DeviceTasks::pieces_apart() const {
   PieceList apart;
   for (const Task& task : own_.tasks) {
-    if (task.groups.empty() || is_dense(plan_, task)) continue;
+    if (task.groups.empty() || !takes(task) || is_dense(plan_, task)) continue;
     const bool is_sync = task.kind == TaskKind::Synchronise || task.is_last_part();
     const bool stays = task.kind == TaskKind::Finish && task.to == Value::Sum &&
                        info_of(codec_of(plan_, task)).has_finish;
@@ -198,7 +201,7 @@ SyncMemory DeviceTasks::memory_use() const {
     use.workspace += list.sessions->workspace_bytes();
   }
   use.messages = own_.wire_bytes;
-  for (const std::uint32_t piece : summed_pieces(plan_, options_.rank))
+  for (const std::uint32_t piece : summed_pieces(plan_, options_.rank, options_.part))
     use.sums += tensors_->f32_bytes(piece);
   return use;
 }

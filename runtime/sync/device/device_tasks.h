@@ -16,6 +16,7 @@ namespace cinch::rt {
 // these lie elsewhere or have another type.
 
 struct DeviceMemoryNeeds {
+  DevicePart part = DevicePart::All;
   PieceList apart;                   // pieces whose result may not overwrite its input
   std::uint64_t gathered_bytes = 0;  // size of gathering()
   std::span<std::uint8_t> wire;      // the wire of a host, which has no other; outlives the memory
@@ -48,12 +49,13 @@ class DeviceMemory {
     std::vector<std::uint8_t*> pieces;
     std::vector<MemoryPieces> memory;
   };
-  DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device);
+  DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device, DevicePart part);
   Result<std::uint8_t*> copy_of(Copies& copies, std::uint32_t piece);
 
   const Plan* plan_;
   const RankPlan* own_;
   ComputeDevice* device_;
+  DevicePart part_;
   MemoryPieces memory_;
   std::span<std::uint8_t> wire_;
   std::uint8_t* gathering_ = nullptr;
@@ -224,8 +226,8 @@ class DeviceTensors {
 
 // The part of a rank's wire that stays on its device. Exchanges use it there, after tasks that may
 // only have been put on the stream. The rest of the wire lies on the host: lengths, outcomes of
-// `sync` calls, exchanges of kinds that the transport does not take from a device, and payloads
-// that the host adds up (Spread, Join). If the transport does not take the device's memory at all,
+// `sync` calls, exchanges of kinds that the transport does not take from a device, payloads that
+// the CPUs encode, and payloads that the host adds up (Spread, Join). If the transport does not take the device's memory at all,
 // all of the wire lies on the host.
 
 class DeviceWire {
@@ -278,6 +280,7 @@ struct DeviceTaskOptions {
   bool has_tensors = true;
   Transport* transport = nullptr;
   std::span<std::uint8_t> host_wire = {};  // of the PieceMemory of all tasks; outlives them
+  DevicePart part = DevicePart::All;       // of the tasks; another device has the others
 };
 
 class DeviceTasks : public RankTasks {
@@ -317,6 +320,7 @@ class DeviceTasks : public RankTasks {
   }
   PieceList pieces_apart() const;
   const ProgramInfo& info_of(std::uint32_t codec) const { return device_->info(codec); }
+  bool takes(const Task& task) const { return is_part(options_.part, task.on_cpus); }
 
   // ---- device_run_tasks.cpp ----
   Status run_task(const Task& task, PieceMemory& memory);

@@ -152,6 +152,27 @@ TEST(NcclDevicePlans, AddPayloadsUpOnTheDevices) {
   }
 }
 
+// What CPUs encode travels from the host's memory, beside what stays on the devices.
+TEST(NcclDevicePlans, GiveThatWhereCpusEncodeSomeTensors) {
+  for (const std::string program : {"ef_sign", "threshold(tau: 0.5)", "fp16"}) {
+    for (const std::uint32_t each : {1U, 2U}) {
+      const ComputingDouble nccl({.schedule_seed = each});
+      rt::PlanRequest request;
+      request.world = 3;
+      request.tensors = {{"a", 700, 1, 0}, {"b", 40, 1, 0}, {"c", 1501, 1, 0}};
+      const std::string plan = program == "fp16" ? "allreduce" : "two_shot";
+      request.routes = {{.plan = plan, .piece_bytes = 2048},
+                        {.plan = plan, .piece_bytes = 2048, .device = rt::OptionDevice::Cpu}};
+      request.route_of = {0, 1, 1};
+      SyncCase one_case = make_sync_case(compiled_library(program), request);
+      place(one_case, program, nccl.library(), each);
+      check_run(one_case, nccl.library(), program + ", every " + std::to_string(each));
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(nccl.num_lost_writes(), 0U) << program;
+    }
+  }
+}
+
 // In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
 // with one rank's gradient not finite.
 TEST(NcclDevicePlans, RunProtocols) {
