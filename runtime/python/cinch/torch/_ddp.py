@@ -1,5 +1,5 @@
 """`compress`: two lines in a training script over DistributedDataParallel."""
-from typing import Any, Collection, Optional, Union
+from typing import Any, Collection, Dict, Optional, Union
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -52,6 +52,12 @@ class Compression:
     def choice(self) -> str:
         """Why plan="auto" chose its plan, on rank 0; else empty."""
         return self.engine.compressed.choice
+
+    @property
+    def ready_seconds(self) -> Optional[Dict[str, float]]:
+        """By tensor, when gradients become ready in a step, as the first steps measured it for plan="auto"; None: not yet, or never."""
+        times = self.engine.ready_seconds
+        return None if times is None else {tensor.name: each for tensor, each in zip(self.engine.compressed.tensors, times)}
 
     def state_dict(self) -> Any:
         """This rank's states, with what is under way where updates come a step late, which is waited for. Keys carry the rank, so that
@@ -111,6 +117,8 @@ def compress(
         plan: "two_shot", "allreduce", "allgather", "ring", "tree", "auto", which measures first, or a file of
             `cinch plan`; `program` is then left out, or one of the file's. Under two_shot the rank that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent. None:
             that of `cinch.Synchronizer`.
+        replan_after: with plan="auto", so many steps measure when gradients become ready; then it is planned again behind such a backward pass. 0:
+            never. Over a `Hook` and `compress` alone, without `clip` and `delay`.
         dense_steps: the first so many steps are exact. None: 0 for programs without states, else a tenth of `total_steps`, or 50.
         total_steps: of the training.
         dense_after: the step from which on steps are exact again.

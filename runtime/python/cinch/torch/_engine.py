@@ -12,7 +12,7 @@ from ..errors import CheckError, Error, InvalidArgumentError, SyncError
 from ..program import Program, compile, quietly
 from ..synchronizer import Restored, Synchronizer, SyncTensor
 from ..transport import Transport
-from . import _rules, _states, _tensors
+from . import _first_steps, _rules, _states, _tensors
 from . import _told as told
 from ._group import Meeting, check_transport, group_of, open_transport
 from ._momentum import Handover
@@ -49,6 +49,7 @@ class Engine:
         # C API takes for no stream.
         self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
+        self.ready_seconds: Optional[List[float]] = None  # by tensor, as plan "auto" has them; None: all are ready at once
         self.compressed = self._opened(tensors, self.settings.plan)
         self._tell_choice()
         if self.transport.rank == 0:
@@ -73,12 +74,17 @@ class Engine:
         self._bytes = {name: t.numel() * t.element_size() for name, t in named}
 
     @property
+    def _is_auto(self) -> bool:
+        """May the plan change from run to run, and within one? States are then of other sizes, and may go to other ranks."""
+        return self.settings.plan == "auto"
+
+    @property
     def _gpu(self) -> Optional[int]:
         return (self.device.index or 0) if self.device.type == "cuda" else None
 
     def _alike(self, tensors: Sequence[SyncTensor]) -> Dict[str, Any]:
         """What ranks compare before they are connected. The other settings may differ, or are compared when synchronizers open."""
-        names = ("dense_after", "clip", "first_step", "skips_non_finite", "measures_errors", "transport")
+        names = ("dense_after", "clip", "first_step", "replan_after", "skips_non_finite", "measures_errors", "transport")
         alike = {name: getattr(self.settings, name) for name in names}
         alike["dense_steps"] = self.phases.dense_steps
         if all(tensor.program is None for tensor in tensors):
@@ -162,11 +168,36 @@ class Engine:
             device=self._gpu,
             stream=0 if self._stream is None else self._stream.cuda_stream,
             plain=self._plain,
+            ready_seconds=self.ready_seconds,
         )
 
     def _open_dense(self) -> None:
         plan = None if has_plan_file(self.settings.plan) else self.settings.plan
         self._dense = self._opened([replace(each, program=None) for each in self.compressed.tensors], plan)
+
+    def plan_again(self, ready_seconds: Callable[[], Sequence[float]]) -> None:
+        """Plan "auto" once more, of what `ready_seconds` gives: when this rank's tensors become ready in a step. All ranks call it between the same
+        steps. The old plan stays where states would not all go over to the new one. Errors: SyncError, on all ranks."""
+        with self._failing():
+            try:
+                self.ready_seconds = _first_steps.slowest(self, ready_seconds())
+                if self._dense is not None:
+                    self._dense.close()
+                    self._open_dense()
+                old, choice = self.compressed, self.compressed.choice
+                if self._has_states:
+                    self.compressed = _first_steps.with_states_of(self, old, lambda: self._opened(old.tensors, self.settings.plan))
+                else:
+                    old.close()  # first: its memory is free for the other
+                    self.compressed = self._opened(old.tensors, self.settings.plan)
+            except Exception:
+                self.close()  # the others need not wait
+                raise
+        self._last = self.sync
+        if self.compressed is not old:
+            self._tell_choice(choice)
+        elif self.transport.rank == 0:
+            log.info("cinch: the plan stays as it is, since some states of tensors would begin anew under the one of measured times")
 
     # ---- a step ----
 
@@ -311,13 +342,16 @@ class Engine:
 
     # ---- told ----
 
-    def _tell_choice(self) -> None:
-        """Why plan "auto" chose its plan, on rank 0; a warning where it is not to compress."""
+    def _tell_choice(self, before: str = "") -> None:
+        """Why plan "auto" chose its plan, on rank 0; a warning where it is not to compress, or where it is and an earlier choice was not."""
         choice = self.compressed.choice
         if self.transport.rank != 0 or not choice:
             return
-        if choice.startswith("do not compress"):
+        is_dense, was_dense = (each.startswith("do not compress") for each in (choice, before))
+        if is_dense and not was_dense:
             warnings.warn(f"{choice}. Gradients are sent as they are", stacklevel=5)
+        elif was_dense and not is_dense:
+            warnings.warn(f"{choice}. Gradients are compressed from now on", stacklevel=5)
         else:
             log.info("cinch: %s", choice)
 
@@ -343,8 +377,10 @@ class Engine:
     def state_dict(self) -> Dict[str, Any]:
         """This rank's states, under keys that no other rank has."""
         rank, world = self.transport.rank, self.transport.world
-        states = _states.to_tensor(self.compressed.states_save())
-        saved = {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
+        saved: Dict[str, Any] = {f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
+        states = self.compressed.states_save()
+        # Where the size may differ in the run that reads them, torch.distributed.checkpoint takes no tensors.
+        saved[f"rank{rank}.states"] = states if self._is_auto else _states.to_tensor(states)
         if self.direction is not None:
             saved.update({f"rank{rank}.exact.{name}": state.clone() for name, state in self.direction.named_states().items()})
         return saved
@@ -364,12 +400,12 @@ class Engine:
         def act() -> Tuple[_states.Found, Optional[Restored]]:
             undo.append(self._kept())
             found = _states.find(saved, self.transport.rank, self.transport.world)
-            return found, self.compressed.states_load(found.states[0]) if found.is_own else None
+            return found, self.compressed.states_load(found.states[0]) if found.is_own and not self._is_auto else None
 
         try:
-            of, restored = Meeting(self.group, self.settings.most_seconds(self.group)).agree(act, lambda made: {"the step of the states": made[0].step})
+            of, restored = Meeting(self.group, self.settings.most_seconds(self.group)).agree(act, _about_states)
             if restored is None:
-                restored = self.compressed.states_load(of.states)
+                restored = self.compressed.states_load(_first_steps.of_all_ranks(of.states[0], self.group) if of.is_own else of.states)
         except Exception:
             for each in undo:
                 each()
@@ -409,6 +445,11 @@ class Engine:
             if sync is not None:
                 sync.close()
         self.transport.close()
+
+
+def _about_states(made: Tuple[_states.Found, Optional[Restored]]) -> Dict[str, Any]:
+    of = made[0]
+    return {"the step of the states": of.step, "what is loaded": "a rank's own states" if of.is_own else "the states of all ranks"}
 
 
 def _exact_rule(name: str) -> str:

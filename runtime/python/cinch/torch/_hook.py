@@ -12,6 +12,7 @@ from ..program import Program
 from ._engine import Engine
 from ._exchange import Exchange
 from ._group import group_of
+from ._first_steps import FirstSteps
 from ._momentum import as_in_memory, as_it_is, check_optimizer, fit, taken_in
 from ._settings import settings_of
 from ._told import warn_of_start
@@ -58,6 +59,7 @@ class Hook:
         self._step: Optional[_Step] = None
         self._seen: List[Tuple["torch.Tensor", "torch.Tensor"]] = []  # of a first step that opens the engine
         self._used: Optional[Set[int]] = None
+        self._first_steps: Optional[FirstSteps] = None
 
     def __deepcopy__(self, memo: Dict[int, object]) -> Union["Hook", LeftOver]:
         if self.is_of_compress:
@@ -105,6 +107,8 @@ class Hook:
         self.engine = Engine(named, replace(self.settings, delay=0) if is_late else self.settings, self._group, check_all)
         if is_late:
             self.later = Exchange(self.engine, named)
+        else:
+            self._first_steps = FirstSteps(self.engine)
         warn_of_start([self.engine])
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
@@ -131,8 +135,8 @@ class Hook:
             return allreduce_hook(group_of(self._group), bucket)
         if self._step is None:
             self._step = _Step()
-            if self.engine is not None and self.later is None:
-                self._try(self.engine.begin)
+            if self._first_steps is not None:
+                self._try(self._first_steps.begin)
         buffer = bucket.buffer()
         future: "torch.futures.Future[torch.Tensor]" = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else None)
         self._step.pending.append((future, buffer))
@@ -158,6 +162,8 @@ class Hook:
         if self.later is not None and self._step is not None:
             self._step.gradients[place] = gradient
         else:
+            if self._first_steps is not None:
+                self._first_steps.mark(place)
             self._try(lambda: engine.ready(place, gradient, is_used=is_used))
 
     def _try(self, act: Callable[[], None]) -> None:
@@ -213,8 +219,8 @@ class Hook:
     def _open_from_buckets(self) -> None:
         seen, self._seen = self._seen, []
         self.bind([(f"parameter{place}", parameter) for place, (parameter, _) in enumerate(seen)])
-        if self.later is None:
-            self._try(self.opened().begin)
+        if self._first_steps is not None:
+            self._try(self._first_steps.begin)
         for parameter, gradient in seen:
             self._take(parameter, gradient)
 

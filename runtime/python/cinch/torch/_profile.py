@@ -46,7 +46,7 @@ class ProfileRecorder:
         lazy = next((name for name, parameter in self._named if isinstance(parameter, torch.nn.parameter.UninitializedParameter)), None)
         if lazy is not None:
             raise InvalidArgumentError(f"{lazy} has no shape yet: it gets one in the first forward pass")
-        self._clock = _GpuClock() if self._named[0][1].is_cuda else _CpuClock()
+        self._clock = clock_of(self._named[0][1].device)
         self._handles: List[Any] = []
         self._steps: List[_Step] = []
         self._step = _Step()
@@ -150,6 +150,11 @@ def record_profile(model: "torch.nn.Module", optimizer: Optional["torch.optim.Op
     On a GPU times are those of events on the stream, and the script does not wait. Errors: InvalidArgumentError.
     """
     return ProfileRecorder(model, optimizer, steps)
+
+
+def clock_of(device: "torch.device") -> Union["_CpuClock", "_GpuClock"]:
+    """Of moments in the work for the device: a GPU computes a gradient later than its script has asked for it."""
+    return _GpuClock() if device.type == "cuda" else _CpuClock()
 
 
 class _CpuClock:

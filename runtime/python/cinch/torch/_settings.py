@@ -37,6 +37,7 @@ class Settings:
     skips_non_finite: bool = False
     measures_errors: bool = False
     report_every: int = 0
+    replan_after: int = 5
     first_step: int = 0
     piece_bytes: int = 0
     seed: int = 0
@@ -60,7 +61,7 @@ class Settings:
             raise InvalidArgumentError('"auto" is taken by compress and Averager alone: pass a program, such as cinch.torch.recipe(model, optimizer) has')
         if self.timeout is not None and not _is_time(self.timeout):
             raise InvalidArgumentError(f"timeout is {self.timeout!r}: seconds above 0 are taken, at most {_MOST_SECONDS:g}")
-        for name in ("first_step", "report_every", "piece_bytes", "seed"):
+        for name in ("first_step", "report_every", "replan_after", "piece_bytes", "seed"):
             _check_count(name, getattr(self, name), may_be_none=False)
         for name in ("dense_steps", "total_steps", "dense_after", "threads"):
             _check_count(name, getattr(self, name), may_be_none=True)

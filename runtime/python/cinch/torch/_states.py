@@ -2,7 +2,7 @@
 import json
 import math
 import struct
-from typing import Any, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Tuple, Union
 
 import torch
 
@@ -10,22 +10,28 @@ from ..errors import InvalidArgumentError
 
 # runtime/sync/states/checkpoint.cpp: size of the whole, its hash, and size of the JSON after it, which has the next step.
 _SIZES, _SIZES_AT = struct.Struct("<QQQ"), 16
+_BEGIN = _SIZES_AT + _SIZES.size
 _DIGITS = 20  # of the largest step
 # runtime/call/state_file.h: number of states, at 12, and for each the bytes of its name, its type's name and its data, from 64 on.
 _NUM_STATES, _NUM_STATES_AT, _STATE, _STATES_AT = struct.Struct("<I"), 12, struct.Struct("<IIQ"), 64
 _RESIDUALS = ("residual", "error", "pending")  # what the library's programs call what they have not sent
 
 
+def description_of(saved: bytes) -> Any:
+    """The next step, and the sites with states: which elements of which tensor."""
+    return json.loads(saved[_BEGIN : _BEGIN + _SIZES.unpack_from(saved, _SIZES_AT)[2]])
+
+
 def to_tensor(saved: bytes) -> "torch.Tensor":
-    begin = _SIZES_AT + _SIZES.size
-    description = json.loads(saved[begin : begin + _SIZES.unpack_from(saved, _SIZES_AT)[2]])
-    return torch.frombuffer(bytearray(saved + bytes(_DIGITS - len(str(description["next_step"])))), dtype=torch.uint8)
+    return torch.frombuffer(bytearray(saved + bytes(_DIGITS - len(str(description_of(saved)["next_step"])))), dtype=torch.uint8)
 
 
-def to_bytes(tensor: "torch.Tensor") -> bytes:
-    """What `to_tensor` was given; anything else is left to whoever reads it."""
+def to_bytes(tensor: Union["torch.Tensor", bytes]) -> bytes:
+    """What `to_tensor` was given, or bytes as they are; anything else is left to whoever reads it."""
+    if isinstance(tensor, bytes):
+        return tensor
     padded: bytes = tensor.detach().to(device="cpu", dtype=torch.uint8).numpy().tobytes()
-    if len(padded) < _SIZES_AT + _SIZES.size:
+    if len(padded) < _BEGIN:
         return padded
     return padded[: _SIZES.unpack_from(padded, _SIZES_AT)[0]]
 
@@ -54,10 +60,8 @@ def find(saved: Any, rank: int, world: int) -> Found:
 
 def norm_of_residuals(saved: bytes) -> float:
     """The Euclidean norm of all residuals that this rank adds to what it is given; 0 without any."""
-    begin = _SIZES_AT + _SIZES.size
-    size = _SIZES.unpack_from(saved, _SIZES_AT)[2]
-    at, total = begin + size, 0.0
-    for site in json.loads(saved[begin : begin + size])["sites"]:
+    at, total = _BEGIN + _SIZES.unpack_from(saved, _SIZES_AT)[2], 0.0
+    for site in description_of(saved)["sites"]:
         if site["site"] == "worker":
             residuals = [data for name, dtype, data in _arrays(memoryview(saved)[at : at + site["bytes"]]) if dtype == "f32" and name.rpartition(".")[2] in _RESIDUALS]
             total += sum(float(torch.linalg.vector_norm(torch.frombuffer(bytearray(data), dtype=torch.float32), dtype=torch.float64)) ** 2 for data in residuals if data)
