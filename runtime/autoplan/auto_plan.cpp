@@ -36,7 +36,7 @@ struct Told {
   } candidates[kMostTried];
 };
 
-constexpr std::size_t kWordsOfRoute = 3;
+constexpr std::size_t kWordsOfRoute = 4;
 constexpr std::uint64_t kByGroup = UINT64_MAX;  // instead of a plan
 
 std::uint64_t index_of_plan(std::string_view plan) {
@@ -126,11 +126,36 @@ class AutoChoice {
     return found;
   }
 
-  Status measure_codecs(SpeedOptions speed, CostInputs& costs) const {
+  std::int64_t largest() const {
     std::int64_t elems = 0;
     for (const PlanTensor& tensor : inputs_.request.tensors) {
       elems = std::max(elems, tensor.num_elems());
     }
+    return elems;
+  }
+
+  // Routes for groups of tensors may lead over the CPUs of ranks that have a GPU.
+  Status measure_cpus(SpeedOptions speed, CostInputs& costs) const {
+    const auto& programs = speed.session.programs;
+    const bool can_move = speed.session.device && !inputs_.ready_seconds.empty() &&
+                          programs.size() == inputs_.request.codecs.size() &&
+                          std::ranges::find(programs, nullptr) == programs.end();
+    if (!can_move) return Ok{};
+    CpuSpeeds cpus;
+    CINCH_TRY(measure_copies(*speed.session.device, largest(), cpus));
+    speed.session.device.reset();
+    CostInputs measured;
+    CINCH_TRY(measure_codecs(speed, measured));
+    cpus.codecs = std::move(measured.codecs);
+    cpus.dense = std::move(measured.dense);
+    cpus.clear = std::move(measured.clear);
+    cpus.threads = inputs_.session.threads;
+    costs.on_cpus = std::move(cpus);
+    return Ok{};
+  }
+
+  Status measure_codecs(SpeedOptions speed, CostInputs& costs) const {
+    const std::int64_t elems = largest();
     speed.seconds = kDenseSeconds;
     CINCH_TRY(measure_dense(elems, speed, costs));
     speed.seconds = kCodecSeconds;
@@ -155,6 +180,7 @@ class AutoChoice {
     CostInputs costs =
         costs_on(*network_, ranks_per_machine, is_on_device ? 0 : inputs_.session.threads);
     costs.ready_seconds = inputs_.ready_seconds;
+    costs.is_on_device = is_on_device;
     const SpeedOptions speed{
         .session = inputs_.session, .copies = copies_on(costs), .step = inputs_.step};
     const Status measured = measure_codecs(speed, costs);
@@ -169,6 +195,7 @@ class AutoChoice {
       return Ok{};
     }
     CINCH_TRY(measured);
+    CINCH_TRY(measure_cpus(speed, costs));
     choice_ = TRY(choose_plan(inputs_.request, costs, inputs_.space));
     if (!costs.ready_seconds.empty() && inputs_.space.may_be_dense &&
         may_be_dense(inputs_.request)) {
@@ -185,9 +212,7 @@ class AutoChoice {
 
   // Where tensors become ready one by one, each group of them may take a route of its own.
   Status add_routes(const CostInputs& costs) {
-    StepRoutesRequest request{.plans = inputs_.request,
-                              .costs = costs,
-                              .is_on_device = inputs_.session.device.has_value()};
+    StepRoutesRequest request{.plans = inputs_.request, .costs = costs};
     if (inputs_.space.piece_bytes.size() == 1) request.piece_bytes = inputs_.space.piece_bytes;
     for (PlanTensor& tensor : request.plans.tensors) {
       request.codecs.emplace_back();
@@ -201,6 +226,7 @@ class AutoChoice {
       words_of_routes_.push_back(index_of_plan(route.plan));
       words_of_routes_.push_back(route.piece_bytes);
       words_of_routes_.push_back(static_cast<std::uint64_t>(route.lengths));
+      words_of_routes_.push_back(static_cast<std::uint64_t>(route.device));
     }
     told_.num_routes = found.request.routes.size();
     for (std::size_t t = 0; t < found.request.tensors.size(); ++t) {
@@ -237,7 +263,8 @@ class AutoChoice {
     const std::uint64_t* next = words_of_routes_.data();
     for (std::uint64_t i = 0; i < told_.num_routes; ++i, next += kWordsOfRoute) {
       candidate.routes.push_back({std::string(plan_of_index(next[0])), next[1],
-                                  static_cast<LengthPolicy>(next[2] % 3), inputs_.request.option});
+                                  static_cast<LengthPolicy>(next[2] % 3), inputs_.request.option,
+                                  static_cast<OptionDevice>(next[3] % 2)});
     }
     for (std::size_t t = 0; t < inputs_.request.tensors.size(); ++t) {
       candidate.route_of.push_back(static_cast<std::uint32_t>(next[t] / 2));

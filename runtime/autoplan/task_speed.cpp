@@ -2,11 +2,13 @@
 #include "runtime/core/numbers/number_range.h"
 
 #include <chrono>
+#include <limits>
 #include <map>
 #include <thread>
 
 #include "runtime/call/tensor_facts.h"
 #include "runtime/collective/loopback.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/planner/planner.h"
 
 namespace cinch::rt {
@@ -245,6 +247,35 @@ Result<CodecSpeed> measure_codec(std::uint32_t codec, ConstTensorView gradient, 
   if (!speed || subject.codecs(1)[codec].has_fixed_size) return speed;
   speed->used_share = TRY(used_share(subject, subject.tensor.num_elems()));
   return speed;
+}
+
+Status measure_copies(const SyncDevice& device, std::int64_t elems, CpuSpeeds& to) {
+  constexpr std::array<std::int64_t, 3> kCopied = {1 << 14, 1 << 18, 1 << 22};
+  constexpr int kTimes = 5;
+  const auto queue = TRY(open_gpu_queue(device));
+  for (const std::int64_t size : kCopied) {
+    if (size > elems && size > kCopied.front()) break;
+    const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(float);
+    AlignedBuffer host;
+    CINCH_TRY(host.resize(static_cast<std::int64_t>(bytes)));
+    const auto turn = take_turn(*queue);
+    const PinnedMemory pinned(queue->gpu()->device, host.bytes());
+    const std::vector<std::size_t> sizes = {bytes};
+    const MemoryPieces there = TRY(queue->allocate(sizes));
+    // The first way fills the device's memory.
+    for (const bool is_in : {true, false}) {
+      double least = std::numeric_limits<double>::infinity();
+      for (int i = 0; i < kTimes; ++i) {
+        const Clock::time_point begin = Clock::now();
+        CINCH_TRY(is_in ? queue->copy_in(there.pieces[0], host.bytes())
+                        : queue->copy_out(host.bytes(), there.pieces[0]));
+        CINCH_TRY(queue->wait());
+        least = std::min(least, std::chrono::duration<double>(Clock::now() - begin).count());
+      }
+      (is_in ? to.copy_in : to.copy_out).samples.push_back({static_cast<double>(size), least});
+    }
+  }
+  return Ok{};
 }
 
 Status measure_dense(std::int64_t elems, const SpeedOptions& options, CostInputs& to) {

@@ -6,6 +6,7 @@
 #include "runtime/c_api/compiler_abi.h"
 #include "runtime/core/own_stack.h"
 #include "runtime/image/image_file.h"
+#include "runtime/module/cpu_module.h"
 #include "runtime/module/shared_object.h"
 
 namespace cinch::c_api {
@@ -86,7 +87,8 @@ CallResult<CompileJob::Image> CompileJob::run(How how) const {
   const auto entry = TRY(open_compiler(pointer_to(compiler_)));
   const std::vector<const char*> bindings = pointers_to(bindings_);
   const std::vector<const char*> include_folders = pointers_to(include_folders_);
-  const bool is_gpu = !target_.arch.empty();
+  const bool is_gpu = !target_.arch.empty() && !how.for_cpus;
+  const std::string cpu = how.for_cpus ? std::string(rt::host_cpu_arch()) : target_.cpu;
   Answer answer;
   cinch_compiler_request request{};
   request.program = pointer_to(program_);
@@ -94,7 +96,7 @@ CallResult<CompileJob::Image> CompileJob::run(How how) const {
   request.text_size = text_ ? text_->size() : 0;
   request.bindings = bindings.data();
   request.num_bindings = bindings.size();
-  (is_gpu ? request.arch : request.cpu) = (is_gpu ? target_.arch : target_.cpu).c_str();
+  (is_gpu ? request.arch : request.cpu) = (is_gpu ? target_.arch : cpu).c_str();
   request.states = states_;
   request.include_folders = include_folders.data();
   request.num_include_folders = include_folders.size();

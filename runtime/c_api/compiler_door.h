@@ -31,6 +31,7 @@ class CompileJob {
   struct How {
     bool is_ahead_of_time = false;  // with all optimisations
     bool is_carrier = false;        // the program that carries sums of this one
+    bool for_cpus = false;          // of this machine, whatever the target
   };
   /// Compiles. Errors: UNAVAILABLE, PROGRAM, …
   CallResult<Image> run(How how) const;

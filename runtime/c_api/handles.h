@@ -38,6 +38,8 @@ struct cinch_program {
   // What carries its sums, once a plan has needed it.
   mutable std::mutex carrier_mutex;
   mutable std::unique_ptr<cinch_program> carrier;
+  // Of code for a GPU, once a plan has needed them: the same for the CPUs beside it.
+  mutable std::unique_ptr<cinch_program> on_cpus, carrier_on_cpus;
   // Texts that infos point to.
   std::string carrier_text, warnings;
   std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
@@ -88,6 +90,11 @@ CallStatus load_from_library(const std::string& path, const std::string& name,
 /// Compiles it when it is first asked for. Errors: those of compiling; UNAVAILABLE (it was loaded
 /// without one).
 CallResult<const cinch_program*> carrier_of(const cinch_program& program);
+
+/// Code for this machine's CPUs of a program for a GPU, or of what carries its sums; lives as long
+/// as the program. Compiles it when it is first asked for. Errors: those of compiling; UNAVAILABLE
+/// (it was loaded, and the text is not known).
+CallResult<const cinch_program*> cpu_code_of(const cinch_program& program, bool is_carrier);
 
 /// Returns NVIDIA's driver. Tests that link the C API statically define another function in its
 /// place. Errors: Unavailable.

@@ -189,12 +189,39 @@ CallResult<const cinch_program*> carrier_of(const cinch_program& program) {
   return program.carrier.get();
 }
 
+CallResult<const cinch_program*> cpu_code_of(const cinch_program& program, bool is_carrier) {
+  const std::lock_guard lock(program.carrier_mutex);
+  auto& kept = is_carrier ? program.carrier_on_cpus : program.on_cpus;
+  if (kept != nullptr) return kept.get();
+  if (program.job == nullptr) {
+    return fail(CINCH_UNAVAILABLE, program.image().info.name +
+                                       " was loaded as code for a GPU, and the plan encodes "
+                                       "tensors on CPUs: compile it again");
+  }
+  auto made = TRY(program.job->run({.is_carrier = is_carrier, .for_cpus = true}));
+  auto image = TRY(rt::read_image(made.bytes));
+  if (!is_carrier) image.info.params = program.image().info.params;  // the values that were bound
+  cinch_program* loaded = nullptr;
+  CINCH_TRY(give_program(std::move(image), &loaded, program.job->finder(std::move(made.better))));
+  kept.reset(loaded);
+  return loaded;
+}
+
 CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number) {
   const auto driver = TRY(gpu_driver());
   if (device_number < 0) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(device_number));
   }
-  return TRY(rt::GpuDevice::open(*driver, device_number));
+  // Programs of one rank are for one device.
+  static std::mutex mutex;
+  static auto* const kOpened =
+      new std::map<std::pair<const rt::GpuDriver*, std::int32_t>, std::weak_ptr<rt::GpuDevice>>;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<rt::GpuDevice>& known = (*kOpened)[{driver, device_number}];
+  if (auto device = known.lock()) return device;
+  auto device = TRY(rt::GpuDevice::open(*driver, device_number));
+  known = device;
+  return std::move(device);
 }
 
 CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_program& program,

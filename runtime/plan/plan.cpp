@@ -54,16 +54,14 @@ ElementRange updated_part(const PlanTensor& tensor, std::uint32_t rank) {
 }
 
 const char* task_kind_name(TaskKind kind) {
-  static constexpr const char* kNames[] = {"clear", "encode",   "decode", "decode_add",
-                                           "add",   "scale",    "finish", "spread",
-                                           "join",  "exchange", "part",   "synchronise",
-                                           "fetch", "deliver"};
+  static constexpr const char* kNames[] = {
+      "clear",  "encode", "decode",   "decode_add", "add",         "scale", "finish",
+      "spread", "join",   "exchange", "part",       "synchronise", "fetch", "deliver"};
   return name_in(kNames, kind, "task");
 }
 
 const char* lane_name(Lane lane) {
-  static constexpr const char* kNames[] = {"compute", "network", "CPUs", "copies out",
-                                           "copies in"};
+  static constexpr const char* kNames[] = {"compute", "network", "CPUs", "copies out", "copies in"};
   return name_in(kNames, lane, "lane");
 }
 

@@ -106,6 +106,7 @@ enum class TaskKind : std::uint8_t {
 /// Tasks of one lane run one at a time; the lanes run at once. On a rank without a GPU all lanes
 /// but Network are one.
 enum class Lane : std::uint8_t { Compute, Network, Cpus, CopyOut, CopyIn };
+inline constexpr std::size_t kNumLanes = 5;
 
 inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 

@@ -172,7 +172,8 @@ Result<std::optional<PlanCost>> predict_useful(const PlanRequest& request,
   const bool has_all_reduce = std::ranges::any_of(plan->ranks[0].tasks, [](const Task& task) {
     return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
   });
-  if (request.plan == "allreduce" && request.routes.empty() && !has_all_reduce) return std::nullopt;
+  if (request.plan == "allreduce" && request.routes.size() <= 1 && !has_all_reduce)
+    return std::nullopt;
   if (is_compressed(request) && may_overflow(request, *plan)) return std::nullopt;
   return TRY(estimate_cost(*plan, inputs));
 }

@@ -18,7 +18,7 @@ class TaskCosts {
   double seconds(const Task& task) const {
     switch (task.kind) {
       case TaskKind::Clear:
-        return add_up(task, inputs_.clear);
+        return add_up(task, is_on_cpus(task) ? inputs_.on_cpus->clear : inputs_.clear);
       case TaskKind::Encode:
         return add_up(task, speed_of(task).encode);
       case TaskKind::Decode:
@@ -27,7 +27,7 @@ class TaskCosts {
         return add_up(task, speed_of(task).decode_add);
       case TaskKind::Add:
       case TaskKind::Scale:
-        return add_up(task, inputs_.dense.decode_add);
+        return add_up(task, dense_of(task).decode_add);
       case TaskKind::Finish:
         return add_up(task, speed_of(task).finish);
       case TaskKind::Spread:
@@ -37,7 +37,9 @@ class TaskCosts {
       case TaskKind::Part:
         return part_seconds(task);
       case TaskKind::Fetch:
+        return is_on_cpus(task) ? add_up(task, inputs_.on_cpus->copy_out) : 0;
       case TaskKind::Deliver:
+        return is_on_cpus(task) ? add_up(task, inputs_.on_cpus->copy_in) : 0;
       case TaskKind::Exchange:
       case TaskKind::Synchronise:
         break;
@@ -52,9 +54,14 @@ class TaskCosts {
   }
 
  private:
+  bool is_on_cpus(const Task& task) const { return task.on_cpus && inputs_.on_cpus; }
+  const CodecSpeed& dense_of(const Task& task) const {
+    return is_on_cpus(task) ? inputs_.on_cpus->dense : inputs_.dense;
+  }
   const CodecSpeed& speed_of(const Task& task) const {
     const std::uint32_t codec = plan_.groups[task.groups[0]].codec;
-    return task.is_dense || codec == kDense ? inputs_.dense : inputs_.codecs[codec];
+    if (task.is_dense || codec == kDense) return dense_of(task);
+    return is_on_cpus(task) ? inputs_.on_cpus->codecs[codec] : inputs_.codecs[codec];
   }
   // Loops may run more often than for the measured tensor.
   double part_seconds(const Task& task) const {
@@ -135,6 +142,7 @@ double CostCurve::at(double elems) const {
 namespace {
 
 bool takes_gradient(const Task& task) {
+  if (task.on_cpus) return task.kind == TaskKind::Fetch;
   const bool encodes = task.kind == TaskKind::Encode && task.from == Value::Gradient;
   return encodes || task.kind == TaskKind::Add || task.kind == TaskKind::Part;
 }
@@ -165,7 +173,11 @@ void reorder(std::vector<SimulatedTask>& tasks, const std::vector<std::uint32_t>
 Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint32_t ahead,
                           PlanSpans* spans) {
   const TaskCosts costs(plan, inputs);
-  PlanSimulation simulation({inputs.ranks_per_machine, inputs.cores, inputs.threads});
+  SharedCores cores{inputs.ranks_per_machine, inputs.cores, inputs.threads, {}};
+  if (inputs.is_on_device) {
+    cores.threads_beside_device = inputs.on_cpus ? inputs.on_cpus->threads : 0;
+  }
+  PlanSimulation simulation(cores);
   std::vector<std::uint32_t> places(plan.tensors.size());
   std::iota(places.begin(), places.end(), 0U);
   std::ranges::stable_sort(places, {}, [&](std::uint32_t tensor) {
@@ -184,6 +196,7 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
       SimulatedTask& to = tasks.emplace_back();
       to.ready_seconds = ready_seconds_of(plan, task, inputs.ready_seconds);
       to.kind = task.kind;
+      to.lane = task.lane();
       to.after = task.after;
       to.seconds = costs.seconds(task);
       if (task.kind != TaskKind::Exchange) continue;
@@ -240,16 +253,23 @@ void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
     const SimulatedTask& task = rank.tasks[t];
     rank.spans.push_back({0, 0, task.total_bytes()});
     rank.missing.push_back(task.after.size() + (task.ready_seconds > 0 ? 1 : 0));
-    if (task.ready_seconds > 0) {
+    if (task.ready_seconds > 0 && is_on_device()) {
+      rank.arrivals.emplace_back(task.ready_seconds, t);
+    } else if (task.ready_seconds > 0) {
       arrivals_.push({task.ready_seconds, static_cast<std::uint32_t>(ranks_.size() - 1), t});
     }
     for (const std::uint32_t earlier : task.after) rank.next[earlier].push_back(t);
     if (task.kind == TaskKind::Exchange) {
       rank.exchanges.push_back(t);
     } else if (rank.missing.back() == 0) {
-      rank.ready.push(t);
+      ready_on(rank, lane_of(task)).push(t);
     }
   }
+  std::ranges::sort(rank.arrivals);
+}
+
+Lane PlanSimulation::lane_of(const SimulatedTask& task) const {
+  return is_on_device() || task.lane == Lane::Network ? task.lane : Lane::Compute;
 }
 
 double PlanSimulation::speed(std::uint32_t machine) const {
@@ -257,14 +277,30 @@ double PlanSimulation::speed(std::uint32_t machine) const {
   return wanted > cores_.cores ? cores_.cores / wanted : 1;
 }
 
-double PlanSimulation::threads_of(std::uint32_t rank, const Work& work) const {
-  return &work == &ranks_[rank].computing ? cores_.threads : 1;
+double PlanSimulation::threads_of(Lane lane) const {
+  if (lane == Lane::Network) return 1;
+  if (lane == Lane::Cpus) return cores_.threads_beside_device.value_or(cores_.threads);
+  return is_on_device() ? 0 : cores_.threads;
 }
 
-void PlanSimulation::start_work(std::uint32_t rank, Work& work, std::uint32_t task) {
-  work = {true, task, ranks_[rank].tasks[task].seconds};
+void PlanSimulation::start_work(std::uint32_t rank, Lane lane, std::uint32_t task) {
+  on(ranks_[rank], lane) = {true, task, ranks_[rank].tasks[task].seconds};
   ranks_[rank].spans[task].begin = now_;
-  busy_threads_[rank / cores_.ranks_per_machine] += threads_of(rank, work);
+  busy_threads_[rank / cores_.ranks_per_machine] += threads_of(lane);
+}
+
+double PlanSimulation::next_arrival(const Rank& rank) const {
+  if (rank.num_arrived == rank.arrivals.size()) return kNever;
+  const bool stands_still = on(rank, Lane::Compute).is_running;
+  return stands_still ? kNever : now_ + rank.arrivals[rank.num_arrived].first - rank.backward;
+}
+
+void PlanSimulation::take_arrivals(std::uint32_t rank) {
+  Rank& own = ranks_[rank];
+  while (own.num_arrived < own.arrivals.size() &&
+         own.arrivals[own.num_arrived].first <= own.backward) {
+    release(rank, own.arrivals[own.num_arrived++].second);
+  }
 }
 
 // Sends bytes out of one link and into the other; returns when the last byte has arrived.
@@ -330,21 +366,23 @@ void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
 
 void PlanSimulation::start_tasks(std::uint32_t rank) {
   Rank& own = ranks_[rank];
-  while (!own.issuing.is_running && own.num_started < own.exchanges.size() &&
+  while (!on(own, Lane::Network).is_running && own.num_started < own.exchanges.size() &&
          own.missing[own.exchanges[own.num_started]] == 0) {
     const std::uint32_t task = own.exchanges[own.num_started++];
     own.spans[task].begin = now_;
     if (own.num_in_flight++ == 0) own.in_flight_since = now_;
     if (own.tasks[task].seconds > 0) {
-      start_work(rank, own.issuing, task);
+      start_work(rank, Lane::Network, task);
     } else {
       start_exchange(rank, task);
     }
   }
-  if (own.computing.is_running || own.ready.empty()) return;
-  const std::uint32_t task = own.ready.top();
-  own.ready.pop();
-  start_work(rank, own.computing, task);
+  for (std::size_t i = 0; i < kNumLanes; ++i) {
+    if (own.work[i].is_running || own.ready[i].empty()) continue;
+    const std::uint32_t task = own.ready[i].top();
+    own.ready[i].pop();
+    start_work(rank, static_cast<Lane>(i), task);
+  }
 }
 
 void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
@@ -363,7 +401,8 @@ void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
 void PlanSimulation::release(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
   const bool is_ready = --own.missing[task] == 0;
-  if (is_ready && own.tasks[task].kind != TaskKind::Exchange) own.ready.push(task);
+  const SimulatedTask& of = own.tasks[task];
+  if (is_ready && of.kind != TaskKind::Exchange) ready_on(own, lane_of(of)).push(task);
 }
 
 double PlanSimulation::next_time() const {
@@ -371,37 +410,48 @@ double PlanSimulation::next_time() const {
   if (!arrivals_.empty()) next = std::min(next, arrivals_.top().time);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const double rate = speed(rank / cores_.ranks_per_machine);
-    for (const Work* work : {&ranks_[rank].computing, &ranks_[rank].issuing}) {
-      if (work->is_running) next = std::min(next, now_ + work->left / rate);
+    for (const Work& work : ranks_[rank].work) {
+      if (work.is_running) next = std::min(next, now_ + work.left / rate);
     }
+    next = std::min(next, next_arrival(ranks_[rank]));
   }
   return next;
 }
 
 // Advances running work to `time`; work that ends then is ended.
 void PlanSimulation::advance_to(double time) {
-  std::vector<std::pair<std::uint32_t, Work*>> over;
+  std::vector<std::pair<std::uint32_t, Lane>> over;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Rank& own = ranks_[rank];
     const double rate = speed(rank / cores_.ranks_per_machine);
-    for (Work* work : {&own.computing, &own.issuing}) {
-      if (!work->is_running) continue;
-      if (now_ + work->left / rate <= time) over.emplace_back(rank, work);
-      work->left -= (time - now_) * rate;
+    if (next_arrival(own) <= time) {
+      own.backward = own.arrivals[own.num_arrived].first;
+    } else if (!on(own, Lane::Compute).is_running) {
+      own.backward += time - now_;
     }
-    if (!own.computing.is_running) continue;
-    const bool encodes = own.tasks[own.computing.task].kind == TaskKind::Encode;
-    (encodes ? own.cost.encode_seconds : own.cost.decode_seconds) += time - now_;
+    for (std::size_t i = 0; i < kNumLanes; ++i) {
+      Work& work = own.work[i];
+      if (!work.is_running) continue;
+      if (now_ + work.left / rate <= time) over.emplace_back(rank, static_cast<Lane>(i));
+      work.left -= (time - now_) * rate;
+    }
+    for (const Lane lane : {Lane::Compute, Lane::Cpus}) {
+      const Work& work = on(own, lane);
+      if (!work.is_running) continue;
+      const bool encodes = own.tasks[work.task].kind == TaskKind::Encode;
+      (encodes ? own.cost.encode_seconds : own.cost.decode_seconds) += time - now_;
+    }
   }
   now_ = time;
-  for (const auto& [rank, work] : over) {
-    work->is_running = false;
-    busy_threads_[rank / cores_.ranks_per_machine] -= threads_of(rank, *work);
-    if (work == &ranks_[rank].computing) {
-      end_task(rank, work->task);
-    } else {
-      start_exchange(rank, work->task);
+  for (const auto& [rank, lane] : over) {
+    Work& work = on(ranks_[rank], lane);
+    work.is_running = false;
+    busy_threads_[rank / cores_.ranks_per_machine] -= threads_of(lane);
+    if (lane == Lane::Network) {
+      start_exchange(rank, work.task);
       start_tasks(rank);
+    } else {
+      end_task(rank, work.task);
     }
   }
   while (!events_.empty() && events_.top().time <= now_) {
@@ -414,6 +464,10 @@ void PlanSimulation::advance_to(double time) {
     arrivals_.pop();
     release(arrival.rank, arrival.task);
     start_tasks(arrival.rank);
+  }
+  for (std::uint32_t rank = 0; rank < ranks_.size() && is_on_device(); ++rank) {
+    take_arrivals(rank);
+    start_tasks(rank);
   }
 }
 

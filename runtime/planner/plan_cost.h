@@ -1,10 +1,12 @@
-// Predicts how long a step by a plan takes. It runs the tasks on the two lanes of every rank in the
+// Predicts how long a step by a plan takes. It runs the tasks on the lanes of every rank in the
 // order in which PlanRunner would, with measured times of network and programs.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -30,6 +32,15 @@ struct CodecSpeed {
   std::vector<CostCurve> parts;  // of a `sync`
 };
 
+/// The CPUs of ranks that compute on a GPU, for tensors that are encoded there.
+struct CpuSpeeds {
+  std::vector<CodecSpeed> codecs;  // by the plan's codecs
+  CodecSpeed dense;
+  CostCurve clear;
+  CostCurve copy_out, copy_in;  // by elements of f32
+  double threads = 1;           // of a rank
+};
+
 struct CostInputs {
   NetworkModel network;
   std::vector<CodecSpeed> codecs;  // by the plan's codecs
@@ -42,6 +53,10 @@ struct CostInputs {
   /// `threads`.
   std::uint32_t ranks_per_machine = 1;
   double cores = 1, threads = 1;
+  /// Do ranks encode on the device that computes gradients? The backward pass then stands still
+  /// while they do, but goes on while they wait for data. Their `threads` are 0.
+  bool is_on_device = false;
+  std::optional<CpuSpeeds> on_cpus;  // of such ranks; none: nothing is encoded there
   /// By tensor: seconds from the step's begin until its gradient is ready, on every rank, as in a
   /// backward pass that takes no time from other work. Empty: all are ready at the begin.
   std::vector<double> ready_seconds;
@@ -73,11 +88,12 @@ using PlanSpans = std::vector<std::vector<TaskSpan>>;
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs,
                                PlanSpans* spans = nullptr);
 
-// Runs tasks with known times as PlanRunner would. Each rank computes one task at a time, the first
-// that is ready. Exchanges begin in order as soon as they are ready, and overlap.
+// Runs tasks with known times as PlanRunner would. Each lane of a rank runs one task at a time, the
+// first that is ready. Exchanges begin in order as soon as they are ready, and overlap.
 
 struct SimulatedTask {
   TaskKind kind = TaskKind::Encode;
+  Lane lane = Lane::Compute;
   std::vector<std::uint32_t> after;
   double seconds = 0;        // of computing; for an exchange: the time that it takes on its thread
   double ready_seconds = 0;  // it does not begin before
@@ -93,6 +109,8 @@ struct SimulatedTask {
 struct SharedCores {
   std::uint32_t ranks_per_machine = 1;
   double cores = 1, threads = 1;
+  /// Of Lane::Cpus beside a device; none: there is no device, and all lanes that compute are one.
+  std::optional<double> threads_beside_device = {};
 };
 
 class PlanSimulation {
@@ -117,10 +135,15 @@ class PlanSimulation {
     std::vector<SimulatedTask> tasks;
     std::vector<Indices> next;
     std::vector<std::size_t> missing;
-    std::priority_queue<std::uint32_t, Indices, std::greater<>> ready;
+    // By Lane; that of the network has the thread that issues exchanges, and none is ready there.
+    std::array<std::priority_queue<std::uint32_t, Indices, std::greater<>>, kNumLanes> ready;
+    std::array<Work, kNumLanes> work;
     Indices exchanges;
     std::size_t num_started = 0, num_ended = 0, num_collectives = 0;
-    Work computing, issuing;
+    // On a device: tasks by when their gradients are ready, and how far the backward pass is.
+    std::vector<std::pair<double, std::uint32_t>> arrivals;
+    std::size_t num_arrived = 0;
+    double backward = 0;
     LinkTime out, in;
     LinkTime out_within, in_within;  // links within the machine
     std::size_t num_in_flight = 0;
@@ -151,14 +174,26 @@ class PlanSimulation {
     std::deque<std::uint32_t> received;
   };
 
+  Lane lane_of(const SimulatedTask& task) const;
+  bool is_on_device() const { return cores_.threads_beside_device.has_value(); }
+  static Work& on(Rank& rank, Lane lane) { return rank.work[static_cast<std::size_t>(lane)]; }
+  static const Work& on(const Rank& rank, Lane lane) {
+    return rank.work[static_cast<std::size_t>(lane)];
+  }
+  static auto& ready_on(Rank& rank, Lane lane) {
+    return rank.ready[static_cast<std::size_t>(lane)];
+  }
+  /// When the backward pass makes the next gradient ready, if nothing else begins.
+  double next_arrival(const Rank& rank) const;
+  void take_arrivals(std::uint32_t rank);
   void start_tasks(std::uint32_t rank);
-  void start_work(std::uint32_t rank, Work& work, std::uint32_t task);
+  void start_work(std::uint32_t rank, Lane lane, std::uint32_t task);
   void start_exchange(std::uint32_t rank, std::uint32_t task);
   void join(std::uint32_t rank, std::uint32_t task);
   void match(std::uint32_t from, std::uint32_t to);
   double pass(std::uint32_t from, std::uint32_t to, const SimulatedTask& task);
   void end_task(std::uint32_t rank, std::uint32_t task);
-  double threads_of(std::uint32_t rank, const Work& work) const;
+  double threads_of(Lane lane) const;
   /// Speed of each rank on the machine, as a share of its speed alone.
   double speed(std::uint32_t machine) const;
   void release(std::uint32_t rank, std::uint32_t task);

@@ -20,6 +20,7 @@ using nlohmann::json;
 
 constexpr const char* kPlanFileKind = "cinch plan";
 constexpr int kPlanFileFormat = 1;
+constexpr const char* kOnCpus = "cpus";
 constexpr std::uint64_t kLeastPiece = 4, kMostPiece = UINT64_C(1) << 40;
 
 PlanRoute read_route(const JsonPart& from) {
@@ -35,6 +36,10 @@ PlanRoute read_route(const JsonPart& from) {
   const auto policy = length_policy_named(lengths.text());
   if (!policy) lengths.refuse("is not auto, padded or exchanged");
   route.lengths = *policy;
+  if (const auto device = from.find("device")) {
+    if (device->text() != kOnCpus) device->refuse("is not cpus: " + device->value.dump());
+    route.device = OptionDevice::Cpu;
+  }
   return route;
 }
 
@@ -122,6 +127,7 @@ std::string plan_file_to_json(const PlanFile& file) {
     routes.push_back({{"plan", route.plan},
                       {"piece_bytes", route.piece_bytes},
                       {"lengths", length_policy_name(route.lengths)}});
+    if (route.device == OptionDevice::Cpu) routes.back()["device"] = kOnCpus;
   }
   for (const PlanFile::Tensor& tensor : file.tensors) {
     const json program = tensor.program == kDense ? json() : json(tensor.program);

@@ -68,6 +68,25 @@ CodecSpeed read_speed(const JsonPart& from) {
   return speed;
 }
 
+CpuSpeeds read_cpus(const JsonPart& from) {
+  CpuSpeeds cpus;
+  cpus.threads = static_cast<double>(from.at("threads").count(UINT32_MAX));
+  cpus.dense = read_speed(from.at("f32"));
+  cpus.clear = read_curve(from.at("clear"));
+  cpus.copy_out = read_curve(from.at("copy_out"));
+  cpus.copy_in = read_curve(from.at("copy_in"));
+  if (cpus.threads == 0) from.refuse("has no threads");
+  return cpus;
+}
+
+json cpus_json(const CpuSpeeds& cpus) {
+  return {{"threads", static_cast<std::uint32_t>(cpus.threads)},
+          {"f32", speed_json(cpus.dense)},
+          {"clear", curve_json(cpus.clear)},
+          {"copy_out", curve_json(cpus.copy_out)},
+          {"copy_in", curve_json(cpus.copy_in)}};
+}
+
 SpeedTable read_table(const JsonPart& file) {
   SpeedTable table;
   table.device = file.at("device").text();
@@ -78,6 +97,7 @@ SpeedTable read_table(const JsonPart& file) {
   table.dense = read_speed(file.at("f32"));
   if (table.dense.encode.samples.empty()) file.at("f32").refuse("has no times");
   table.clear = read_curve(file.at("clear"));
+  if (const auto cpus = file.find("cpus")) table.cpus = read_cpus(*cpus);
   for (const JsonPart& part : file.at("programs").entries()) {
     ProgramSpeed& to = table.programs.emplace_back();
     to.program = part.at("program").text();
@@ -89,6 +109,7 @@ SpeedTable read_table(const JsonPart& file) {
       fingerprint.refuse(error.what());
     }
     to.speed = read_speed(part);
+    if (table.cpus) to.on_cpus = read_speed(part.at("on_cpus"));
     // The parts of a `sync` stand for its calls.
     if (to.speed.encode.samples.empty() && to.speed.parts.empty()) part.refuse("has no times");
   }
@@ -111,16 +132,18 @@ std::string speeds_to_json(const SpeedTable& table) {
     entry["program"] = each.program;
     entry["carries_sums"] = each.is_carrier ? 1 : 0;
     entry["fingerprint"] = fingerprint_text(each.fingerprint);
+    if (table.cpus) entry["on_cpus"] = speed_json(each.on_cpus);
   }
-  const json written = {{"file", kSpeedsKind},
-                        {"format", kSpeedsFormat},
-                        {"device", table.device},
-                        {"threads", table.threads},
-                        {"cores", table.cores},
-                        {"ranks_at_once", table.copies},
-                        {"f32", speed_json(table.dense)},
-                        {"clear", curve_json(table.clear)},
-                        {"programs", std::move(programs)}};
+  json written = {{"file", kSpeedsKind},
+                  {"format", kSpeedsFormat},
+                  {"device", table.device},
+                  {"threads", table.threads},
+                  {"cores", table.cores},
+                  {"ranks_at_once", table.copies},
+                  {"f32", speed_json(table.dense)},
+                  {"clear", curve_json(table.clear)},
+                  {"programs", std::move(programs)}};
+  if (table.cpus) written["cpus"] = cpus_json(*table.cpus);
   return written.dump(1) + "\n";
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct ProgramSpeed {
   bool is_carrier = false;  // what carries the program's sums, not the program itself
   std::array<std::uint64_t, 2> fingerprint{};
   CodecSpeed speed;
+  CodecSpeed on_cpus;  // where the table has CPUs
 };
 
 struct SpeedTable {
@@ -26,6 +28,8 @@ struct SpeedTable {
   std::uint32_t copies = 1;
   CodecSpeed dense;
   CostCurve clear;
+  /// The CPUs beside a GPU, without their programs; none: not measured.
+  std::optional<CpuSpeeds> cpus;
   std::vector<ProgramSpeed> programs;
 
   const ProgramSpeed* find(std::string_view program, bool is_carrier) const;

@@ -70,9 +70,8 @@ PlanRunner::PlanRunner(const RunnerParts& parts)
 void PlanRunner::compute_loop(Worker& worker) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] {
-      return is_closing_ || (is_running_ && !failure_ && !worker.ready.empty());
-    });
+    changed_.wait(
+        lock, [&] { return is_closing_ || (is_running_ && !failure_ && !worker.ready.empty()); });
     if (is_closing_) return;
     compute_one(worker, lock);
   }

@@ -1,7 +1,8 @@
 // Runs the tasks of one rank. One thread computes, another issues exchanges in an order that all
 // ranks share; where some tensors are encoded on the CPUs of a rank with a GPU, a third one does
-// that. All run at once, as far as the tasks' dependencies and the step's ready tensors allow. The caller's thread issues exchanges, or a thread of the runner does while the caller
-// makes tensors ready.
+// that. All run at once, as far as the tasks' dependencies and the step's ready tensors allow. The
+// caller's thread issues exchanges, or a thread of the runner does while the caller makes tensors
+// ready.
 #pragma once
 
 #include <atomic>

@@ -142,8 +142,8 @@ Status SyncSession::Impl::open_compute() {
                                    .host_wire = memory->wire()};
   if (offloads()) {
     compute = TRY(OffloadTasks::open(
-        plan(), std::move(device),
-        open_cpu_device({options.programs, options.threads, &cancelled}), of_tasks, *memory));
+        plan(), std::move(device), open_cpu_device({options.programs, options.threads, &cancelled}),
+        of_tasks, *memory));
   } else {
     compute = TRY(DeviceTasks::open(plan(), std::move(device), of_tasks));
   }
@@ -172,9 +172,9 @@ Status SyncSession::Impl::start() {
   auto made = TRY(PieceMemory::make(plan(), rank));
   memory = std::make_unique<PieceMemory>(std::move(made));
   CINCH_TRY(open_compute());
-  runner = std::make_unique<PlanRunner>(
-      RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout,
-                  options.device.has_value()});
+  runner = std::make_unique<PlanRunner>(RunnerParts{plan(), transport, *compute, *memory, *tensors,
+                                                    cancelled, options.timeout,
+                                                    options.device.has_value()});
   records = std::make_unique<StepRecords>(plan(), rank);
   errors = std::make_unique<UpdateErrors>(plan(), rank, options.threads);
   common_order.resize(plan().tensors.size() + 1);

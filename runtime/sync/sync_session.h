@@ -27,7 +27,8 @@
 
 namespace cinch::rt {
 
-/// The device's programs, by codec of the plan, beside SyncOptions::programs, which are for CPUs. Whatever shares the device outlives the session.
+/// The device's programs, by codec of the plan, beside SyncOptions::programs, which are for CPUs.
+/// Whatever shares the device outlives the session.
 struct SyncDevice : GpuQueueOptions {
   /// Do gradients and updates lie in the device's memory, ready in the stream's order? Otherwise
   /// they are copied there and back.

@@ -264,7 +264,8 @@ void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, doub
     add_thread(rank, static_cast<std::size_t>(lane) - 1, lane_name(lane), events);
   }
   for (std::size_t row = 0; row < network.size(); ++row) {
-    add_thread(rank, kNetworkRow + row, row == 0 ? "network" : "network " + std::to_string(row + 1), events);
+    add_thread(rank, kNetworkRow + row, row == 0 ? "network" : "network " + std::to_string(row + 1),
+               events);
   }
 }
 

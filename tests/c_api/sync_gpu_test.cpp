@@ -2,7 +2,10 @@
 // in device memory, and updates equal those of ranks on CPUs.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "codegen/emulator/driver.h"
+#include "runtime/planner/plan_file.h"
 #include "sync_ranks.h"
 
 namespace cinch::c_api {
@@ -33,6 +36,28 @@ TEST(CApiSyncGpu, RanksGiveWhatThoseOnCpusGive) {
       EXPECT_THAT(run->errors, Each("")) << plan;
       EXPECT_EQ(run->updates, wanted.updates) << plan;
     }
+  }
+}
+
+// By a plan file. The library compiles the program, and what carries its sums, for the CPUs too.
+TEST(CApiSyncGpu, CpusOfARankOnAGpuEncodeWhatThePlanSays) {
+  for (const char* name : {"ef_sign", "dgc"}) {
+    const Program cpu = compile_for(CINCH_CPU, name), gpu = compile_for(CINCH_CUDA, name);
+    rt::PlanFile file;
+    file.world = kWorld;
+    file.programs = {{name, cpu->image().fingerprint}};
+    file.routes = {{.plan = "two_shot", .device = rt::OptionDevice::Cpu}, {.plan = "two_shot"}};
+    file.tensors = {{"large", 1501, 1, 0, 0}, {"small", 17, 1, rt::kDense, 1}};
+    const std::string path = ::testing::TempDir() + "/on_cpus_" + name + ".json";
+    std::ofstream(path) << rt::plan_file_to_json(file);
+    const RanksRun wanted =
+        run_on_loopback({.programs = {cpu.get(), cpu.get()}, .plan = path.c_str()});
+    EXPECT_THAT(wanted.errors, Each("")) << name;
+    const RanksRun found = run_on_loopback({.devices = {CINCH_CUDA, CINCH_CPU},
+                                            .programs = {gpu.get(), cpu.get()},
+                                            .plan = path.c_str()});
+    EXPECT_THAT(found.errors, Each("")) << name;
+    EXPECT_EQ(found.updates, wanted.updates) << name;
   }
 }
 

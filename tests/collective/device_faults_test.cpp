@@ -72,8 +72,8 @@ TEST(DeviceFaults, StatesAreTakenBackAndThoseOfCpus) {
         {"two_shot", false}, {takes_ring(program) ? "ring" : "ps", false}, {"two_shot", true}};
     for (const auto& [plan, offloads] : plans) {
       EmulatedRanks ranks;
-      const SyncCase one_case = offloads ? offloaded_case(ranks, program, plan)
-                                         : device_case(ranks, program, plan);
+      const SyncCase one_case =
+          offloads ? offloaded_case(ranks, program, plan) : device_case(ranks, program, plan);
       SyncCase on_cpus = one_case;
       on_cpus.devices.clear();
       for (const std::uint64_t at : {0, 3}) {

@@ -62,8 +62,8 @@ TEST(DevicePlans, GiveThatWhereCpusEncodeSomeTensors) {
       rt::PlanRequest request;
       request.world = 4;
       request.ranks_per_machine = 2;
-      request.tensors = {{"a", 700, 1, 0}, {"b", 40, 1, 0}, {"none", 0, 1, 0},
-                         {"c", 333, 1, rt::kDense}, {"d", 1, 1, 0}, {"e", 1100, 1, 0}};
+      request.tensors = {{"a", 700, 1, 0},          {"b", 40, 1, 0}, {"none", 0, 1, 0},
+                         {"c", 333, 1, rt::kDense}, {"d", 1, 1, 0},  {"e", 1100, 1, 0}};
       const std::string other = number % 2 == 0 ? "allgather" : "two_shot";
       request.routes = {{.plan = std::string(plan), .piece_bytes = 1024},
                         {.plan = std::string(plan),

@@ -30,6 +30,10 @@ std::string name_of(const StepPlan& plan, const rt::PlannedGroup& group) {
   return fmt::format("{} and {} more", first, group.tensors.size() - 1);
 }
 
+std::string device_of(const StepPlan& plan, const rt::PlannedGroup& group) {
+  return group.way.route.device == rt::OptionDevice::Cpu ? "cpu" : plan.device;
+}
+
 std::int64_t elements_of(const StepPlan& plan, const rt::PlannedGroup& group) {
   std::int64_t elems = 0;
   for (const std::uint32_t t : group.tensors) {
@@ -80,7 +84,7 @@ json group_json(const StepPlan& plan, const rt::PlannedGroup& group) {
           {"program", program_of(plan, group)},
           {"plan", group.way.route.plan},
           {"piece_bytes", group.way.route.piece_bytes},
-          {"device", plan.device},
+          {"device", device_of(plan, group)},
           {"encode_ms", ms(group.encode_seconds)},
           {"network_ms", ms(group.network_seconds)},
           {"decode_ms", ms(group.decode_seconds)},
@@ -129,7 +133,7 @@ void print_groups(const StepPlan& plan) {
   for (const rt::PlannedGroup& group : plan.routes.groups) {
     table.add({name_of(plan, group), std::to_string(elements_of(plan, group)),
                cell(group.ready_seconds), program_of(plan, group), group.way.route.plan,
-               std::to_string(group.way.route.piece_bytes >> 10), plan.device,
+               std::to_string(group.way.route.piece_bytes >> 10), device_of(plan, group),
                cell(group.encode_seconds), cell(group.network_seconds), cell(group.decode_seconds),
                cell(group.exposed_seconds)});
   }

@@ -90,10 +90,12 @@ std::uint32_t machine_ranks(const PlanCommandOptions& options, const rt::Network
                      options.network, network.ranks_per_machine, asked);
 }
 
-// The speeds of a file, in the order of the subject's programs.
-std::vector<rt::CodecSpeed> speeds_of(const PlanCommandOptions& options,
-                                      const rt::SpeedTable& table, const SyncSubject& subject) {
-  std::vector<rt::CodecSpeed> speeds;
+// Sets the speeds of a file, in the order of the subject's programs.
+void set_speeds(const PlanCommandOptions& options, const rt::SpeedTable& table,
+                const SyncSubject& subject, rt::CostInputs& to) {
+  to.dense = table.dense;
+  to.clear = table.clear;
+  to.on_cpus = table.cpus;
   for (std::size_t i = 0; i < subject.programs.size(); ++i) {
     const ProgramOptions& source = subject.sources[i];
     const rt::ProgramSpeed* const found = table.find(source.program, source.is_carrier);
@@ -107,9 +109,9 @@ std::vector<rt::CodecSpeed> speeds_of(const PlanCommandOptions& options,
       throw CommandError(ExitCode::AtFault, "{}: another version of {} was measured",
                          options.speeds, source.program);
     }
-    speeds.push_back(found->speed);
+    to.codecs.push_back(found->speed);
+    if (to.on_cpus) to.on_cpus->codecs.push_back(found->on_cpus);
   }
-  return speeds;
 }
 
 rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& subject,
@@ -118,6 +120,7 @@ rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& sub
   rt::SpeedTable table;
   table.device = device_of(options);
   table.threads = threads_of(options, ranks);
+  const bool has_gpu = is_gpu(options.execution);
   table.cores = std::max(1U, std::thread::hardware_concurrency());
   SyncDevices devices(options.execution, subject.sources);
   rt::SpeedOptions speed;
@@ -126,7 +129,7 @@ rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& sub
   speed.session.threads = table.threads;
   rt::CostInputs costs;
   costs.cores = table.cores;
-  costs.threads = is_gpu(options.execution) ? 0 : table.threads;
+  costs.threads = has_gpu ? 0 : table.threads;
   costs.ranks_per_machine = std::max(1U, ranks);
   speed.copies = table.copies = rt::copies_on(costs);
   speed.seconds = kDenseSeconds;
@@ -135,7 +138,18 @@ rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& sub
   value_or_throw(rt::measure_dense(most, speed, costs));
   table.dense = costs.dense;
   table.clear = costs.clear;
-  speed.seconds = options.seconds;
+  rt::SpeedOptions beside = speed;
+  if (has_gpu) {
+    rt::CpuSpeeds& cpus = table.cpus.emplace();
+    cpus.threads = table.threads;
+    value_or_throw(rt::measure_copies(*speed.session.device, most, cpus));
+    beside.session.device.reset();
+    rt::CostInputs on_cpus;
+    value_or_throw(rt::measure_dense(most, beside, on_cpus));
+    cpus.dense = on_cpus.dense;
+    cpus.clear = on_cpus.clear;
+  }
+  speed.seconds = beside.seconds = options.seconds;
   for (std::uint32_t codec = 0; codec < subject.programs.size(); ++codec) {
     // What carries sums is measured on the tensors of what it carries.
     const auto carried = std::ranges::find(subject.carriers, codec);
@@ -148,10 +162,12 @@ rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& sub
     }
     const std::vector<float> gradient = bench::made_up_gradient(shape.num_elems());
     const rt::ConstTensorView view(gradient.data(), kF32, shape.num_elems());
-    table.programs.push_back(
-        {subject.sources[codec].program, subject.sources[codec].is_carrier,
-         rt::image_of(subject.programs[codec])->fingerprint,
-         value_or_throw(rt::measure_codec(codec, view, shape.rows, shape.cols, speed))});
+    const auto measured = [&](const rt::SpeedOptions& of) {
+      return value_or_throw(rt::measure_codec(codec, view, shape.rows, shape.cols, of));
+    };
+    table.programs.push_back({subject.sources[codec].program, subject.sources[codec].is_carrier,
+                              rt::image_of(subject.programs[codec])->fingerprint, measured(speed),
+                              has_gpu ? measured(beside) : rt::CodecSpeed{}});
   }
   return table;
 }
@@ -215,7 +231,10 @@ rt::PlanFile file_of(const PlanCommandOptions& options, const SyncSubject& subje
   }
   file.routes = chosen.routes;
   if (file.routes.empty()) {
-    file.routes.push_back({chosen.plan, chosen.piece_bytes, chosen.lengths, chosen.option});
+    file.routes.push_back({.plan = chosen.plan,
+                           .piece_bytes = chosen.piece_bytes,
+                           .lengths = chosen.lengths,
+                           .option = chosen.option});
   }
   for (std::size_t t = 0; t < chosen.tensors.size(); ++t) {
     const rt::PlanTensor& tensor = chosen.tensors[t];
@@ -290,12 +309,11 @@ StepPlan plan_step(const PlanCommandOptions& options) {
   }
   if (!table) table = measure(options, subject, shapes, ranks_here);
   plan.device = table->device;
-  request.is_on_device = table->device != "cpu";
-  request.costs = rt::costs_on(network, ranks_here, request.is_on_device ? 0 : table->threads);
+  const bool is_on_device = table->device != "cpu";
+  request.costs = rt::costs_on(network, ranks_here, is_on_device ? 0 : table->threads);
+  request.costs.is_on_device = is_on_device;
   request.costs.cores = table->cores;
-  request.costs.dense = table->dense;
-  request.costs.clear = table->clear;
-  request.costs.codecs = speeds_of(options, *table, subject);
+  set_speeds(options, *table, subject, request.costs);
   request.costs.ready_seconds = std::move(ready);
   if (has_half) request.half_codec = half_codec;
   const Progress progress("planning");

@@ -159,6 +159,26 @@ CallStatus add_carriers(const OpenArguments& with, rt::PlanRequest& request,
   return rt::Ok{};
 }
 
+// Adds code for CPUs to a rank on a GPU, in the order of its programs, if the plan encodes there.
+CallStatus add_cpu_code(const OpenArguments& with, const rt::PlanRequest& request,
+                        RankPrograms& programs) {
+  const auto moves = [](const rt::PlanRoute& route) {
+    return route.device == rt::OptionDevice::Cpu;
+  };
+  if (!programs.device || std::ranges::none_of(request.routes, moves)) return rt::Ok{};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> carriers;  // their codecs, and whose
+  for (std::uint32_t codec = 0; codec < with.num_programs; ++codec) {
+    programs.on_cpu.push_back(TRY(cpu_code_of(*with.programs[codec], false))->loaded);
+    const std::uint32_t carrier = request.codecs[codec].carrier_codec;
+    if (carrier != rt::kDense) carriers.emplace_back(carrier, codec);
+  }
+  std::ranges::sort(carriers);
+  for (const auto& [carrier, codec] : carriers) {
+    programs.on_cpu.push_back(TRY(cpu_code_of(*with.programs[codec], true))->loaded);
+  }
+  return rt::Ok{};
+}
+
 CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transport,
                                                   const OpenArguments& with) {
   auto made = std::make_unique<cinch_sync>();
@@ -174,6 +194,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   CINCH_TRY(add_routes(with.tensors, made->given, *request));
   if (rt::is_plan_file(request->plan)) request = TRY(follow_plan_file(std::move(*request)));
   CINCH_TRY(add_carriers(with, *request, programs));
+  CINCH_TRY(add_cpu_code(with, *request, programs));
   made->num_programs = with.num_programs;
   made->plan_tensors.resize(made->given.size());
   for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;

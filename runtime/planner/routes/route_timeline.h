@@ -24,9 +24,11 @@ enum class RouteLane : std::uint8_t {
   Gather,    // between the ranks of a machine, ahead of the machines' exchange
   Exchange,  // between machines
   Decode,    // on the device
-  Spread     // between the ranks of a machine, behind
+  Spread,    // between the ranks of a machine, behind
+  CopyOut,   // gradients to the CPUs of ranks with a GPU
+  CopyIn     // updates from there
 };
-inline constexpr std::size_t kNumRouteLanes = 7;
+inline constexpr std::size_t kNumRouteLanes = 9;
 
 /// The lane is taken for `time`. What it has made reaches the next stage `late` behind that, such
 /// as the latency of an exchange; a stage with such a wait is not the last.

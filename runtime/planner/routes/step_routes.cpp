@@ -130,7 +130,19 @@ class StepPlanner {
     made.piece_bytes = way.route.piece_bytes;
     made.lengths = way.route.lengths;
     made.option = way.route.option;
+    if (way.route.device == OptionDevice::Cpu) {
+      made.routes = {way.route};
+      made.route_of.assign(group.size(), 0);
+    }
     return made;
+  }
+
+  // All devices that may encode by the codec.
+  std::vector<OptionDevice> devices_of(std::uint32_t codec) const {
+    const bool may_move = codec != kDense && request_.costs.on_cpus.has_value() &&
+                          !request_.plans.codecs[codec].has_sync;
+    if (!may_move) return {OptionDevice::Gpu};
+    return {OptionDevice::Gpu, OptionDevice::Cpu};
   }
 
   // All ways of a group; those in f32 come first.
@@ -152,7 +164,10 @@ class StepPlanner {
         for (auto size = request_.piece_bytes.rbegin();
              size != request_.piece_bytes.rend() && is_cut; ++size) {
           for (const LengthPolicy lengths : policies) {
-            ways.push_back({codec, {std::string(plan), *size, lengths, request_.plans.option}});
+            for (const OptionDevice device : devices_of(codec)) {
+              ways.push_back(
+                  {codec, {std::string(plan), *size, lengths, request_.plans.option, device}});
+            }
           }
           is_cut = *size < bytes;
         }
@@ -165,6 +180,7 @@ class StepPlanner {
     RouteWay way;
     PlanCost alone;
     double latency_seconds = 0;  // of its exchanges, which others do not wait for
+    double copy_out_seconds = 0, copy_in_seconds = 0;
   };
 
   // By how much exchanges are shorter where bytes reach the other side at once.
@@ -219,7 +235,11 @@ class StepPlanner {
       const auto cost = TRY(cost_of(group, way, request_.costs));
       if (!cost) continue;
       const double latency = TRY(latency_of(group, way, *cost));
-      costs.push_back({std::move(way), *cost, latency});
+      Cost& made = costs.emplace_back(std::move(way), *cost, latency);
+      if (made.way.route.device != OptionDevice::Cpu) continue;
+      const auto elems = static_cast<double>(elems_of(group));
+      made.copy_out_seconds = request_.costs.on_cpus->copy_out.at(elems);
+      made.copy_in_seconds = request_.costs.on_cpus->copy_in.at(elems);
     }
     // The first route of a group is its fastest in f32.
     const auto by_time = [](const Cost& a, const Cost& b) {
@@ -234,12 +254,16 @@ class StepPlanner {
   // longest lane is whole; of the others, what the step takes beside it.
   RouteStages stages_of(const Cost& of) const {
     const PlanCost& cost = of.alone;
-    const bool is_on_device = request_.is_on_device;
+    const bool is_on_device =
+        request_.costs.is_on_device && of.way.route.device == OptionDevice::Gpu;
+    const double copies = of.copy_out_seconds + of.copy_in_seconds;
     const double encode = cost.encode_seconds, decode = cost.decode_seconds,
                  network = cost.network_seconds - of.latency_seconds;
     const double longest =
-        is_on_device ? std::max({encode, network, decode}) : std::max(encode + decode, network);
-    const double others = encode + network + decode - longest;
+        is_on_device
+            ? std::max({encode, network, decode})
+            : std::max({encode + decode, network, of.copy_out_seconds, of.copy_in_seconds});
+    const double others = encode + network + decode + copies - longest;
     const double left = std::max(0.0, cost.seconds - of.latency_seconds - longest);
     const double share = others > 0 ? std::min(1.0, left / others) : 0;
     const auto time = [&](double seconds, double of_lane) {
@@ -248,15 +272,18 @@ class StepPlanner {
     const double encode_lane = is_on_device ? encode : encode + decode,
                  decode_lane = is_on_device ? decode : encode + decode;
     RouteStages stages;
+    stages.add({RouteLane::CopyOut, time(of.copy_out_seconds, of.copy_out_seconds)});
     stages.add({is_on_device ? RouteLane::Encode : RouteLane::Cpu, time(encode, encode_lane)});
     stages.add({RouteLane::Exchange, time(network, network), to_nanoseconds(of.latency_seconds)});
     stages.add({is_on_device ? RouteLane::Decode : RouteLane::Cpu,
                 std::max<Nanoseconds>(1, time(decode, decode_lane))});
+    stages.add({RouteLane::CopyIn, time(of.copy_in_seconds, of.copy_in_seconds)});
     return stages;
   }
 
   std::uint32_t id_of(const RouteWay& way) {
-    const std::tuple key(way.codec, way.route.plan, way.route.piece_bytes, way.route.lengths);
+    const std::tuple key(way.codec, way.route.plan, way.route.piece_bytes, way.route.lengths,
+                         way.route.device);
     return ids_.try_emplace(key, static_cast<std::uint32_t>(ids_.size())).first->second;
   }
 
@@ -271,8 +298,10 @@ class StepPlanner {
       to.backward = to_nanoseconds(at) - to_nanoseconds(before);
       before = at;
       for (const Cost& cost : costs_.back()) {
-        const std::uint32_t id = id_of(cost.way);
-        to.routes.push_back({id, id, stages_of(cost)});
+        RouteWay moved = cost.way;
+        const auto devices = devices_of(moved.codec);
+        moved.route.device = devices.back();
+        to.routes.push_back({id_of(cost.way), id_of(moved), stages_of(cost)});
       }
     }
     // Routes keep their ids, by which their costs are found again.
@@ -461,8 +490,10 @@ class StepPlanner {
       last = std::max(last, group.ready_seconds);
       const std::uint32_t first = groups_[g].front();
       group.way.codec = chosen.tensors[first].codec;
-      group.way.route = chosen.routes.empty() ? PlanRoute{chosen.plan, chosen.piece_bytes,
-                                                          chosen.lengths, chosen.option}
+      group.way.route = chosen.routes.empty() ? PlanRoute{.plan = chosen.plan,
+                                                          .piece_bytes = chosen.piece_bytes,
+                                                          .lengths = chosen.lengths,
+                                                          .option = chosen.option}
                                               : chosen.routes[chosen.route_of[first]];
       if (const Cost* cost = known_cost(g, group.way)) {
         group.encode_seconds = cost->alone.encode_seconds;
@@ -485,8 +516,11 @@ class StepPlanner {
     const auto find = [&](std::string_view plan) {
       const Cost* found = nullptr;
       for (const Cost& cost : costs_[group]) {
-        if (cost.way.codec != way.codec || cost.way.route.plan != plan) continue;
-        const bool is_same = cost.way.route.piece_bytes == way.route.piece_bytes;
+        const PlanRoute& route = cost.way.route;
+        const bool may_be =
+            cost.way.codec == way.codec && route.plan == plan && route.device == way.route.device;
+        if (!may_be) continue;
+        const bool is_same = route.piece_bytes == way.route.piece_bytes;
         if (found == nullptr || is_same) found = &cost;
       }
       return found;
@@ -500,7 +534,9 @@ class StepPlanner {
   std::vector<TensorList> groups_;
   std::vector<std::vector<Cost>> costs_;  // by group
   std::vector<RouteGroup> lanes_;         // by group
-  std::map<std::tuple<std::uint32_t, std::string, std::uint64_t, LengthPolicy>, std::uint32_t> ids_;
+  std::map<std::tuple<std::uint32_t, std::string, std::uint64_t, LengthPolicy, OptionDevice>,
+           std::uint32_t>
+      ids_;
   std::map<
       std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::int64_t, std::int64_t>>>,
       std::vector<Cost>>

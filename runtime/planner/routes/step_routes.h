@@ -21,13 +21,12 @@ struct RouteWay {
 struct StepRoutesRequest {
   /// Without plan and piece size; the codecs of its tensors are not looked at.
   PlanRequest plans;
+  /// Where ranks encode on a device, encoding takes time from the backward pass, and CPUs may
+  /// encode for them (CostInputs::on_cpus). Else threads encode and decode, one payload at a time.
   CostInputs costs;
   /// By tensor: the codecs that it may take, besides f32.
   std::vector<std::vector<std::uint32_t>> codecs;
   std::vector<std::uint64_t> piece_bytes = {4 << 20, 1 << 20};
-  /// Do ranks encode on the device that computes gradients? Encoding then takes time from the
-  /// backward pass. Else threads encode and decode, one payload at a time.
-  bool is_on_device = false;
   /// A codec that all tensors take in a plan to compare with, under the name "f16"; else kDense.
   std::uint32_t half_codec = kDense;
 };

@@ -227,8 +227,8 @@ class DeviceTensors {
 // The part of a rank's wire that stays on its device. Exchanges use it there, after tasks that may
 // only have been put on the stream. The rest of the wire lies on the host: lengths, outcomes of
 // `sync` calls, exchanges of kinds that the transport does not take from a device, payloads that
-// the CPUs encode, and payloads that the host adds up (Spread, Join). If the transport does not take the device's memory at all,
-// all of the wire lies on the host.
+// the CPUs encode, and payloads that the host adds up (Spread, Join). If the transport does not
+// take the device's memory at all, all of the wire lies on the host.
 
 class DeviceWire {
  public:

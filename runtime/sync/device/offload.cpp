@@ -115,8 +115,8 @@ Status HostCopies::fetch(const Task& task, const PieceMemory& user) {
     CINCH_TRY(gpu_.check_memory(from.data));
     CINCH_TRY(bind(plan_.pieces[piece].tensor, from, user.update(piece)));
     auto* const to = static_cast<std::uint8_t*>(const_cast<void*>(memory_.gradient(piece).data));
-    code = driver().copy_to_host(to, reinterpret_cast<GpuAddress>(from.data), byte_count(from),
-                                 out_);
+    code =
+        driver().copy_to_host(to, reinterpret_cast<GpuAddress>(from.data), byte_count(from), out_);
   }
   if (code == kGpuSuccess) code = driver().event_record(fetched_[index_of(task)], out_);
   return device().status(code, "copying gradients from the device");

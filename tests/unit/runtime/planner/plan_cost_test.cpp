@@ -246,6 +246,53 @@ TEST(ReadyTimes, NoTensorThatComesLaterShortensAStep) {
   }
 }
 
+PlanRequest two_tensors() {
+  PlanRequest request = request_of("allgather", 2, 1000000);
+  request.piece_bytes = 4000000;  // each tensor has a bundle of its own
+  request.tensors.push_back({"second", 1000000, 1, 0});
+  return request;
+}
+
+TEST(OnDevices, TheBackwardPassStandsStillWhileTheyEncode) {
+  CostInputs inputs = slow_inputs(2);
+  inputs.ready_seconds = {1, 2};
+  // Encoded from 1 to 9 without a pause; the links carry less. Then twice two payloads and finish.
+  EXPECT_NEAR(cost_of(two_tensors(), inputs).seconds, 9 + 14, kTolerance);
+  // The second one is ready at 6, since the device has encoded for 4 s.
+  inputs.is_on_device = true;
+  EXPECT_NEAR(cost_of(two_tensors(), inputs).seconds, 10 + 14, kTolerance);
+  // Encoding takes nothing from a backward pass that is over.
+  inputs.ready_seconds = {1, 1};
+  EXPECT_NEAR(cost_of(two_tensors(), inputs).seconds, 9 + 14, kTolerance);
+}
+
+TEST(OnDevices, CpusWorkBesideThemAndCopiesBesideBoth) {
+  CostInputs inputs = slow_inputs(2);
+  inputs.is_on_device = true;
+  CpuSpeeds cpus{{inputs.codecs[0]}, inputs.dense, inputs.clear, per_element(1e-6),
+                 per_element(0.5e-6), 1};
+  for (CostCurve* curve : {&cpus.codecs[0].encode, &cpus.codecs[0].decode_add}) {
+    *curve = per_element(5e-6);
+  }
+  inputs.on_cpus = cpus;
+  PlanRequest request = two_tensors();
+  request.routes = {{.plan = "allgather", .piece_bytes = 4000000},
+                    {.plan = "allgather", .piece_bytes = 4000000, .device = OptionDevice::Cpu}};
+  request.route_of = {1, 0};
+  // Copied for 1 s, encoded for 5, sent for 2.5, two payloads for 5 each, finished in 3, copied
+  // back for 0.5. The device is done long before that.
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 1 + 5 + 2.5 + 10 + 3 + 0.5, kTolerance);
+  // Fetched as soon as it is ready, though the device encodes until 6.
+  inputs.ready_seconds = {2, 2};
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 2 + 22, kTolerance);
+  // Ranks without a device have one lane that computes, and nothing to copy.
+  inputs.is_on_device = false;
+  inputs.on_cpus.reset();
+  CostInputs plain = slow_inputs(2);
+  plain.ready_seconds = inputs.ready_seconds;
+  EXPECT_NEAR(cost_of(request, inputs).seconds, cost_of(two_tensors(), plain).seconds, kTolerance);
+}
+
 TEST(ReadyTimes, AreOfAllTensors) {
   CostInputs inputs = slow_inputs(2);
   inputs.ready_seconds = {1, 2};

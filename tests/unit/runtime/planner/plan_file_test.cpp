@@ -18,6 +18,7 @@ PlanFile sample() {
   file.ranks_per_machine = 2;
   file.programs = {{"topk(ratio: 0.1)", {1, UINT64_MAX}}, {"onebit", {2, 3}}};
   file.routes = {{"two_shot", 4096}, {"allgather", 1 << 20, LengthPolicy::Exchanged}};
+  file.routes[1].device = OptionDevice::Cpu;
   file.tensors = {{"a", 10, 20, 1, 0}, {"b", 7, 1, kDense, 1}, {"c", 100, 1, 0, 1}};
   file.profile = "00ff";
   file.predicted_seconds = 0.25;
@@ -51,6 +52,8 @@ TEST(PlanFile, SurvivesItsText) {
   EXPECT_EQ(read->tensors, sample().tensors);
   EXPECT_EQ(read->programs, sample().programs);
   EXPECT_EQ(read->routes[1].lengths, LengthPolicy::Exchanged);
+  EXPECT_EQ(read->routes[0].device, OptionDevice::Gpu);
+  EXPECT_EQ(read->routes[1].device, OptionDevice::Cpu);
   EXPECT_EQ(read->profile, "00ff");
   EXPECT_EQ(plan_file_to_json(*read), text);
 }
@@ -148,10 +151,17 @@ SpeedTable speeds() {
 }
 
 TEST(Speeds, SurviveTheirText) {
-  const std::string text = speeds_to_json(speeds());
-  const auto read = speeds_from_json(text);
-  ASSERT_TRUE(read) << message_of(read);
-  EXPECT_EQ(speeds_to_json(*read), text);
+  SpeedTable beside = speeds();
+  beside.cpus = CpuSpeeds{{}, beside.dense, beside.clear, beside.clear, beside.clear, 3};
+  beside.programs[1].on_cpus = beside.dense;
+  for (const SpeedTable& table : {speeds(), beside}) {
+    const std::string written = speeds_to_json(table);
+    const auto again = speeds_from_json(written);
+    ASSERT_TRUE(again) << message_of(again);
+    EXPECT_EQ(speeds_to_json(*again), written);
+  }
+  const auto read = speeds_from_json(speeds_to_json(speeds()));
+  ASSERT_TRUE(read);
   ASSERT_NE(read->find("dgc", true), nullptr);
   EXPECT_EQ(read->find("dgc", false), nullptr);
   EXPECT_EQ(read->find("onebit", false)->speed.used_share, 0.5);

@@ -131,6 +131,34 @@ TEST(StepRoutes, ChooseForEachTensor) {
   EXPECT_LT(found.chosen.cost.seconds, predicted(found, "eighth"));
 }
 
+// Encoding on the device takes more from the backward pass than it saves; the CPUs have time.
+TEST(StepRoutes, GoOverCpusWhereTheDeviceIsBusy) {
+  auto request = step_of(2, {1 << 20, 1 << 18, 1 << 20}, 0.03, kSlowLinks);
+  request.costs.is_on_device = true;
+  request.costs.threads = 0;
+  request.costs.codecs = {linear_speed(1e-6, 1e-7), linear_speed(1e-6, 1e-7)};
+  const StepRoutes on_device = planned(request);
+  check(request, on_device);
+  CpuSpeeds cpus;
+  cpus.codecs = {linear_speed(1e-6, 1e-8), linear_speed(1e-6, 1e-8)};
+  cpus.dense = request.costs.dense;
+  cpus.clear = request.costs.clear;
+  cpus.copy_out = cpus.copy_in = linear_speed(1e-5, 2e-10).encode;
+  request.costs.on_cpus = cpus;
+  const StepRoutes found = planned(request);
+  check(request, found);
+  const auto is_on_cpus = [](const PlannedGroup& group) {
+    return group.way.route.device == OptionDevice::Cpu;
+  };
+  EXPECT_TRUE(std::ranges::any_of(found.groups, is_on_cpus));
+  EXPECT_LT(found.chosen.cost.seconds, 0.9 * on_device.chosen.cost.seconds);
+  // Copies that take forever are not made.
+  request.costs.on_cpus->copy_out = linear_speed(1, 1e-3).encode;
+  const StepRoutes without = planned(request);
+  EXPECT_TRUE(std::ranges::none_of(without.groups, is_on_cpus));
+  EXPECT_NEAR(without.chosen.cost.seconds, on_device.chosen.cost.seconds, 1e-12);
+}
+
 TEST(StepRoutes, WithoutProgramsAreThePlanInF32) {
   auto request = step_of(3, {1 << 20, 1 << 12, 1 << 19}, 1e-3, kUsualLinks);
   for (auto& codecs : request.codecs) codecs.clear();
