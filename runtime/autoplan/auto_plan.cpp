@@ -12,6 +12,7 @@
 #include "runtime/autoplan/auto_plan.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/numbers/number_range.h"
+#include "runtime/planner/exchange_options.h"
 #include "runtime/planner/network/network_model.h"
 #include "runtime/planner/routes/step_routes.h"
 #include "runtime/sync/step_tensors.h"
@@ -36,7 +37,7 @@ struct Told {
   } candidates[kMostTried];
 };
 
-constexpr std::size_t kWordsOfRoute = 4;
+constexpr std::size_t kWordsOfRoute = 5;
 constexpr std::uint64_t kByGroup = UINT64_MAX;  // instead of a plan
 
 std::uint64_t index_of_plan(std::string_view plan) {
@@ -227,6 +228,7 @@ class AutoChoice {
       words_of_routes_.push_back(route.piece_bytes);
       words_of_routes_.push_back(static_cast<std::uint64_t>(route.lengths));
       words_of_routes_.push_back(static_cast<std::uint64_t>(route.device));
+      words_of_routes_.push_back(word_of_option(route.option));
     }
     told_.num_routes = found.request.routes.size();
     for (std::size_t t = 0; t < found.request.tensors.size(); ++t) {
@@ -258,12 +260,23 @@ class AutoChoice {
     return candidate;
   }
 
+  // 0: the request's; else one more than its place among all.
+  std::uint64_t word_of_option(const ExchangeOption& option) const {
+    if (option == inputs_.request.option) return 0;
+    const auto all = all_exchange_options();
+    return static_cast<std::uint64_t>(std::ranges::find(all, option) - all.begin()) + 1;
+  }
+  ExchangeOption option_of_word(std::uint64_t word) const {
+    const auto all = all_exchange_options();
+    return word == 0 || word > all.size() ? inputs_.request.option : all[word - 1];
+  }
+
   PlanCandidate candidate_by_group() const {
     PlanCandidate candidate{.plan = "routes"};
     const std::uint64_t* next = words_of_routes_.data();
     for (std::uint64_t i = 0; i < told_.num_routes; ++i, next += kWordsOfRoute) {
       candidate.routes.push_back({std::string(plan_of_index(next[0])), next[1],
-                                  static_cast<LengthPolicy>(next[2] % 3), inputs_.request.option,
+                                  static_cast<LengthPolicy>(next[2] % 3), option_of_word(next[4]),
                                   static_cast<OptionDevice>(next[3] % 2)});
     }
     for (std::size_t t = 0; t < inputs_.request.tensors.size(); ++t) {

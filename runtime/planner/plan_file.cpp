@@ -11,6 +11,7 @@
 
 #include "runtime/core/hash.h"
 #include "runtime/core/json.h"
+#include "runtime/planner/exchange_options.h"
 #include "runtime/planner/speeds.h"
 
 namespace cinch::rt {
@@ -36,6 +37,11 @@ PlanRoute read_route(const JsonPart& from) {
   const auto policy = length_policy_named(lengths.text());
   if (!policy) lengths.refuse("is not auto, padded or exchanged");
   route.lengths = *policy;
+  if (const auto option = from.find("option")) {
+    auto found = option_described(option->text());
+    if (!found) option->refuse("is no way to exchange a tensor: " + option->value.dump());
+    route.option = std::move(*found);
+  }
   if (const auto device = from.find("device")) {
     if (device->text() != kOnCpus) device->refuse("is not cpus: " + device->value.dump());
     route.device = OptionDevice::Cpu;
@@ -127,6 +133,9 @@ std::string plan_file_to_json(const PlanFile& file) {
     routes.push_back({{"plan", route.plan},
                       {"piece_bytes", route.piece_bytes},
                       {"lengths", length_policy_name(route.lengths)}});
+    if (route.option != usual_hierarchical_option()) {
+      routes.back()["option"] = describe_option(route.option);
+    }
     if (route.device == OptionDevice::Cpu) routes.back()["device"] = kOnCpus;
   }
   for (const PlanFile::Tensor& tensor : file.tensors) {

@@ -19,7 +19,7 @@ struct PlanFile {
     friend bool operator==(const Program&, const Program&) = default;
   };
   std::vector<Program> programs;
-  std::vector<PlanRoute> routes;  // with the usual option
+  std::vector<PlanRoute> routes;
   struct Tensor {
     std::string name;
     std::int64_t rows = 0, cols = 1;

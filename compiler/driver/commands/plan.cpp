@@ -8,6 +8,7 @@
 #include "compiler/driver/ranks/step_plan.h"
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
+#include "runtime/planner/exchange_options.h"
 #include "runtime/sync/task_facts.h"
 
 namespace cinch::driver {
@@ -75,14 +76,51 @@ std::string advice(const StepPlan& plan) {
   return "compress: " + times;
 }
 
+bool has_own_option(const rt::PlannedGroup& group) {
+  const rt::PlanRoute& route = group.way.route;
+  return route.plan == "hierarchical" && route.option != rt::usual_hierarchical_option();
+}
+
+// What is not usual about "hierarchical" stands once below the table, under a letter.
+class OptionLetters {
+ public:
+  std::string plan_of(const rt::PlannedGroup& group) {
+    const std::string& plan = group.way.route.plan;
+    if (!has_own_option(group)) return plan;
+    const auto found = std::ranges::find(options_, group.way.route.option);
+    const auto place = static_cast<std::size_t>(found - options_.begin());
+    if (found == options_.end()) options_.push_back(group.way.route.option);
+    return fmt::format("{} {}", plan, letter(place));
+  }
+  std::string legend() const {
+    std::string text;
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+      text += padded("hierarchical " + letter(i), kIndent) +
+              wrapped(rt::describe_option(options_[i]), kIndent, sentence_width()) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t kIndent = 16;
+  static std::string letter(std::size_t place) {
+    constexpr std::size_t kLetters = 26;
+    return std::string(1, static_cast<char>('A' + place % kLetters));
+  }
+  std::vector<rt::ExchangeOption> options_;
+};
+
 json group_json(const StepPlan& plan, const rt::PlannedGroup& group) {
   json tensors = json::array();
   for (const std::uint32_t t : group.tensors) tensors.push_back(plan.file.tensors[t].name);
+  const json option =
+      has_own_option(group) ? json(rt::describe_option(group.way.route.option)) : json();
   return {{"tensors", std::move(tensors)},
           {"elements", elements_of(plan, group)},
           {"ready_ms", ms(group.ready_seconds)},
           {"program", program_of(plan, group)},
           {"plan", group.way.route.plan},
+          {"option", option},
           {"piece_bytes", group.way.route.piece_bytes},
           {"device", device_of(plan, group)},
           {"encode_ms", ms(group.encode_seconds)},
@@ -130,14 +168,15 @@ void print_groups(const StepPlan& plan) {
                    {"decode", "ms"},
                    {"exposed", "ms"}});
   const auto cell = [](double seconds) { return cell_in_milliseconds(ms(seconds)); };
+  OptionLetters letters;
   for (const rt::PlannedGroup& group : plan.routes.groups) {
     table.add({name_of(plan, group), std::to_string(elements_of(plan, group)),
-               cell(group.ready_seconds), program_of(plan, group), group.way.route.plan,
+               cell(group.ready_seconds), program_of(plan, group), letters.plan_of(group),
                std::to_string(group.way.route.piece_bytes >> 10), device_of(plan, group),
                cell(group.encode_seconds), cell(group.network_seconds), cell(group.decode_seconds),
                cell(group.exposed_seconds)});
   }
-  print_text("{}\n", table.text(text_width()));
+  print_text("{}{}\n", table.text(text_width()), letters.legend());
 }
 
 std::string bound_text(double found, double bound) {

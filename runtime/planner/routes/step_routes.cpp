@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/planner/choose_plan.h"
+#include "runtime/planner/exchange_options.h"
 #include "runtime/planner/routes/route_search.h"
 
 namespace cinch::rt {
@@ -22,6 +23,8 @@ constexpr std::int64_t kFewPieces = 8, kManyPieces = 16;
 // Fewer groups are searched in a second. Groups of more tensors are made until there are no more.
 constexpr std::size_t kMostGroups = 600;
 constexpr std::int64_t kLeastElems = 4096;
+// With more ranks, predicting all options would take longer than all else.
+constexpr std::uint32_t kMostRanksOfOptions = 32;
 // A plan by group must save this share, since predictions are not better.
 constexpr double kWorthGroups = 0.99;
 constexpr const char *kHalf = "f16", *kAboveSize = "above a size", *kByGroup = "by group";
@@ -39,6 +42,7 @@ class StepPlanner {
   Result<StepRoutes> run() {
     CINCH_TRY(check());
     join_tensors();
+    CINCH_TRY(find_options());
     CINCH_TRY(find_ways());
     CINCH_TRY(compare_single_plans());
     CINCH_TRY(compare_thresholds());
@@ -52,6 +56,7 @@ class StepPlanner {
   Result<PlannedStep> run_by_group() {
     CINCH_TRY(check());
     join_tensors();
+    CINCH_TRY(find_options());
     CINCH_TRY(find_ways());
     search();
     CINCH_TRY(compare_found());
@@ -145,6 +150,54 @@ class StepPlanner {
     return {OptionDevice::Gpu, OptionDevice::Cpu};
   }
 
+  // Ways of "hierarchical" for a codec: the usual one, and of all others those that are fastest for
+  // a large group and for a usual one.
+  Status find_options() {
+    constexpr std::size_t kKept = 3;
+    const std::uint32_t on_each = request_.plans.ranks_per_machine;
+    const bool has_levels = on_each > 1 && request_.plans.world > on_each &&
+                            request_.plans.world <= kMostRanksOfOptions;
+    if (!has_levels || groups_.empty()) return Ok{};
+    for (const std::uint32_t codec : codecs()) {
+      if (request_.plans.codecs[codec].has_sync) continue;
+      std::vector<const TensorList*> taken;
+      for (const TensorList& group : groups_) {
+        const auto& own = request_.codecs[group.front()];
+        if (std::ranges::find(own, codec) != own.end()) taken.push_back(&group);
+      }
+      std::ranges::stable_sort(taken, {}, [this](const auto* group) { return elems_of(*group); });
+      std::vector<ExchangeOption>& kept = options_[codec];
+      for (const std::size_t place : {taken.size() - 1, taken.size() / 2}) {
+        for (ExchangeOption& option : TRY(fastest_options(*taken[place], codec, kKept))) {
+          if (std::ranges::find(kept, option) == kept.end()) kept.push_back(std::move(option));
+        }
+      }
+    }
+    return Ok{};
+  }
+
+  Result<std::vector<ExchangeOption>> fastest_options(const TensorList& group, std::uint32_t codec,
+                                                      std::size_t count) const {
+    std::vector<std::pair<double, ExchangeOption>> timed;
+    // As often as in two_shot: more would lose more.
+    constexpr std::size_t kMostCompressions = 2;
+    for (ExchangeOption& option :
+         all_exchange_options({.has_cpu = false, .most_compressions = kMostCompressions})) {
+      if (num_compressions(option) == 0 || option == usual_hierarchical_option()) continue;
+      RouteWay way{codec, {.plan = "hierarchical"}};
+      way.route.piece_bytes = request_.piece_bytes.front();
+      way.route.option = option;
+      const auto cost = TRY(cost_of(group, way, request_.costs));
+      if (cost) timed.emplace_back(cost->seconds, std::move(option));
+    }
+    std::ranges::stable_sort(timed, {}, &std::pair<double, ExchangeOption>::first);
+    std::vector<ExchangeOption> fastest;
+    for (auto& [seconds, option] : timed) {
+      if (fastest.size() < count) fastest.push_back(std::move(option));
+    }
+    return fastest;
+  }
+
   // All ways of a group; those in f32 come first.
   std::vector<RouteWay> ways_of(const TensorList& group) const {
     std::vector<std::uint32_t> codecs = {kDense};
@@ -159,14 +212,20 @@ class StepPlanner {
                    : std::vector{LengthPolicy::Padded, LengthPolicy::Exchanged};
       for (const std::string_view plan : plan_names()) {
         if (plan == "hierarchical" && request_.plans.ranks_per_machine == 1) continue;
+        std::vector<ExchangeOption> options = {request_.plans.option};
+        if (const auto more = options_.find(codec);
+            plan == "hierarchical" && more != options_.end()) {
+          options.insert(options.end(), more->second.begin(), more->second.end());
+        }
         // The first size that cuts nothing is the last one that differs.
         bool is_cut = true;
         for (auto size = request_.piece_bytes.rbegin();
              size != request_.piece_bytes.rend() && is_cut; ++size) {
           for (const LengthPolicy lengths : policies) {
             for (const OptionDevice device : devices_of(codec)) {
-              ways.push_back(
-                  {codec, {std::string(plan), *size, lengths, request_.plans.option, device}});
+              for (const ExchangeOption& option : options) {
+                ways.push_back({codec, {std::string(plan), *size, lengths, option, device}});
+              }
             }
           }
           is_cut = *size < bytes;
@@ -283,7 +342,7 @@ class StepPlanner {
 
   std::uint32_t id_of(const RouteWay& way) {
     const std::tuple key(way.codec, way.route.plan, way.route.piece_bytes, way.route.lengths,
-                         way.route.device);
+                         way.route.device, describe_option(way.route.option));
     return ids_.try_emplace(key, static_cast<std::uint32_t>(ids_.size())).first->second;
   }
 
@@ -517,8 +576,8 @@ class StepPlanner {
       const Cost* found = nullptr;
       for (const Cost& cost : costs_[group]) {
         const PlanRoute& route = cost.way.route;
-        const bool may_be =
-            cost.way.codec == way.codec && route.plan == plan && route.device == way.route.device;
+        const bool may_be = cost.way.codec == way.codec && route.plan == plan &&
+                            route.device == way.route.device && route.option == way.route.option;
         if (!may_be) continue;
         const bool is_same = route.piece_bytes == way.route.piece_bytes;
         if (found == nullptr || is_same) found = &cost;
@@ -534,9 +593,11 @@ class StepPlanner {
   std::vector<TensorList> groups_;
   std::vector<std::vector<Cost>> costs_;  // by group
   std::vector<RouteGroup> lanes_;         // by group
-  std::map<std::tuple<std::uint32_t, std::string, std::uint64_t, LengthPolicy, OptionDevice>,
+  std::map<std::tuple<std::uint32_t, std::string, std::uint64_t, LengthPolicy, OptionDevice,
+                      std::string>,
            std::uint32_t>
       ids_;
+  std::map<std::uint32_t, std::vector<ExchangeOption>> options_;  // by codec, beside the usual one
   std::map<
       std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::int64_t, std::int64_t>>>,
       std::vector<Cost>>

@@ -269,8 +269,8 @@ TEST(OnDevices, TheBackwardPassStandsStillWhileTheyEncode) {
 TEST(OnDevices, CpusWorkBesideThemAndCopiesBesideBoth) {
   CostInputs inputs = slow_inputs(2);
   inputs.is_on_device = true;
-  CpuSpeeds cpus{{inputs.codecs[0]}, inputs.dense, inputs.clear, per_element(1e-6),
-                 per_element(0.5e-6), 1};
+  CpuSpeeds cpus{{inputs.codecs[0]}, inputs.dense,        inputs.clear,
+                 per_element(1e-6),  per_element(0.5e-6), 1};
   for (CostCurve* curve : {&cpus.codecs[0].encode, &cpus.codecs[0].decode_add}) {
     *curve = per_element(5e-6);
   }

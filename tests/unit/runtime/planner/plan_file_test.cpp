@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/planner/exchange_options.h"
 #include "runtime/planner/speeds.h"
 
 namespace cinch::rt {
@@ -19,6 +20,7 @@ PlanFile sample() {
   file.programs = {{"topk(ratio: 0.1)", {1, UINT64_MAX}}, {"onebit", {2, 3}}};
   file.routes = {{"two_shot", 4096}, {"allgather", 1 << 20, LengthPolicy::Exchanged}};
   file.routes[1].device = OptionDevice::Cpu;
+  file.routes[0].option = all_exchange_options().back();
   file.tensors = {{"a", 10, 20, 1, 0}, {"b", 7, 1, kDense, 1}, {"c", 100, 1, 0, 1}};
   file.profile = "00ff";
   file.predicted_seconds = 0.25;
@@ -53,6 +55,7 @@ TEST(PlanFile, SurvivesItsText) {
   EXPECT_EQ(read->programs, sample().programs);
   EXPECT_EQ(read->routes[1].lengths, LengthPolicy::Exchanged);
   EXPECT_EQ(read->routes[0].device, OptionDevice::Gpu);
+  EXPECT_EQ(read->routes[0].option, sample().routes[0].option);
   EXPECT_EQ(read->routes[1].device, OptionDevice::Cpu);
   EXPECT_EQ(read->profile, "00ff");
   EXPECT_EQ(plan_file_to_json(*read), text);
@@ -129,6 +132,9 @@ TEST(PlanFile, RefusesDamage) {
             "plan: routes[0].piece_bytes: is more than 1099511627776: 18446744073709551615");
   EXPECT_EQ(edited("/routes/1/lengths", "short"),
             "plan: routes[1].lengths: is not auto, padded or exchanged");
+  EXPECT_EQ(edited("/routes/1/device", "gpu"), "plan: routes[1].device: is not cpus: \"gpu\"");
+  EXPECT_EQ(edited("/routes/0/option", "all_reduce"),
+            "plan: routes[0].option: is no way to exchange a tensor: \"all_reduce\"");
   EXPECT_EQ(edited("/programs/0/fingerprint", "xyz"),
             "plan: programs[0].fingerprint: is not 32 hexadecimal digits");
   EXPECT_EQ(edited("/tensors", 5), "plan: tensors: is not a list");

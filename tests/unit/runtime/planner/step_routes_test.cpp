@@ -159,6 +159,23 @@ TEST(StepRoutes, GoOverCpusWhereTheDeviceIsBusy) {
   EXPECT_NEAR(without.chosen.cost.seconds, on_device.chosen.cost.seconds, 1e-12);
 }
 
+// Between ranks of a machine bytes take as long as between machines, so payloads travel there, too.
+TEST(StepRoutes, TakeOptionsBetweenMachinesThatAreNotTheUsualOne) {
+  auto request = step_of(8, {1 << 20, 1 << 18}, 1e-3, kSlowLinks);
+  request.plans.ranks_per_machine = 4;
+  request.costs.network.ranks_per_machine = 4;
+  request.costs.network.within = request.costs.network.of(ExchangeKind::Send);
+  request.costs.network.within.line = {1e-6, 2e-8};
+  for (FittedLine& fitted : request.costs.network.lines) fitted.line.slope *= 20;
+  const StepRoutes found = planned(request);
+  check(request, found);
+  const auto is_unusual = [](const PlannedGroup& group) {
+    return group.way.route.plan == "hierarchical" &&
+           group.way.route.option != usual_hierarchical_option();
+  };
+  EXPECT_TRUE(std::ranges::any_of(found.groups, is_unusual));
+}
+
 TEST(StepRoutes, WithoutProgramsAreThePlanInF32) {
   auto request = step_of(3, {1 << 20, 1 << 12, 1 << 19}, 1e-3, kUsualLinks);
   for (auto& codecs : request.codecs) codecs.clear();
