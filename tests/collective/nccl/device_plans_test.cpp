@@ -21,13 +21,13 @@ const std::string kPrograms[] = {
 std::vector<Combination> all_combinations() {
   std::vector<Combination> all;
   for (const std::string& program : kPrograms) {
-    for (const std::string_view plan : rt::plan_names()) {
+    for (const std::string& plan : tested_plans()) {
       for (const std::uint32_t world : {1, 2, 3, 5}) {
         if (plan == "hierarchical" && world == 1) continue;
         for (const std::int64_t size : {0, 1, 333, 1501}) {
           for (const rt::LengthPolicy lengths :
                {rt::LengthPolicy::Padded, rt::LengthPolicy::Exchanged}) {
-            all.push_back({program, std::string(plan), world, size, 4096, lengths});
+            all.push_back({program, plan, world, size, 4096, lengths});
           }
         }
       }

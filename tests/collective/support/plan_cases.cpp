@@ -83,17 +83,23 @@ std::vector<Combination> first_shown(const std::vector<Combination>& all) {
 
 }  // namespace
 
+std::vector<std::string> tested_plans() {
+  std::vector<std::string> plans(rt::plan_names().begin(), rt::plan_names().end());
+  plans.emplace_back(kSeveralRoutes);
+  return plans;
+}
+
 std::vector<Combination> all_combinations() {
   std::vector<Combination> all;
   for (const std::string& program : kPrograms) {
-    for (const std::string_view plan : rt::plan_names()) {
+    for (const std::string& plan : tested_plans()) {
       // A vote takes no partial sums.
       if (program == "signsgd" && (plan == "ring" || plan == "tree")) continue;
       for (const std::uint32_t world : kWorlds) {
         for (const std::int64_t size : sizes_for(world)) {
           for (const std::uint64_t bytes : kPieceBytes) {
             for (const rt::LengthPolicy lengths : kPolicies) {
-              all.push_back({program, std::string(plan), world, size, bytes, lengths});
+              all.push_back({program, plan, world, size, bytes, lengths});
             }
           }
         }
@@ -141,6 +147,14 @@ SyncCase case_of(const Combination& one) {
                      {"bias", 7, 1, rt::kDense},
                      {"small", 40, 1, 0},
                      {"smaller", 3, 2, 0}};
+  if (one.plan == kSeveralRoutes) {
+    request.routes = {
+        {.plan = "two_shot", .piece_bytes = one.piece_bytes, .lengths = one.lengths},
+        {.plan = "tree"},
+        {.plan = "allgather", .lengths = one.lengths, .device = rt::OptionDevice::Cpu},
+        {.plan = "ps", .piece_bytes = 1024}};
+    request.route_of = {0, 1, 2, 3};
+  }
   return make_sync_case(one.program.empty() ? nullptr : compiled_library(one.program), request);
 }
 

@@ -12,9 +12,13 @@ namespace cinch::testing {
 
 inline constexpr std::uint32_t kWorlds[] = {1, 2, 3, 4, 5, 8};
 
+/// In the place of a plan: each tensor takes another one.
+inline constexpr std::string_view kSeveralRoutes = "routes";
+std::vector<std::string> tested_plans();
+
 struct Combination {
   std::string program;  // empty: no program
-  std::string plan;
+  std::string plan;     // of tested_plans()
   std::uint32_t world = 1;
   std::int64_t size = 0;
   std::uint64_t piece_bytes = 4096;
