@@ -17,6 +17,9 @@
 namespace cinch::testing {
 namespace {
 
+// In the place of a plan: tensors take several.
+constexpr std::string_view kRoutes = "routes";
+
 SyncCase model_case(std::string_view plan, std::uint32_t world) {
   SyncCase made;
   made.programs = {compiled_library("powersgd(rank: 2)"), compiled_library("ef_sign"),
@@ -31,6 +34,12 @@ SyncCase model_case(std::string_view plan, std::uint32_t world) {
       {"fc2", 9000, 1, 2},          {"fc2.bias", 90, 1, rt::kDense},  {"none", 0, 1, 1},
       {"fc1", 700, 1, 1},           {"embedding", 40, 60, 0},         {"small", 5, 1, 2},
       {"last", 5000, 1, rt::kDense}};
+  if (plan == kRoutes) {
+    request.routes = {{.plan = "two_shot", .piece_bytes = 16384},
+                      {.plan = "ring", .piece_bytes = 4096},
+                      {.plan = "allgather", .device = rt::OptionDevice::Cpu}};
+    for (std::uint32_t t = 0; t < request.tensors.size(); ++t) request.route_of.push_back(t % 3);
+  }
   made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
   return made;
 }
@@ -80,7 +89,8 @@ void run_sessions(const SyncCase& one_case, const SessionBody& body) {
 
 TEST(StepInParts, GivesTheOraclesBitsInAnyOrder) {
   constexpr std::uint64_t kSteps = 4;
-  for (const std::string_view plan : {"two_shot", "allreduce", "ring", "tree"}) {
+  for (const std::string_view plan : {std::string_view("two_shot"), std::string_view("allreduce"),
+                                      std::string_view("tree"), kRoutes}) {
     for (const std::uint32_t world : {1U, 2U, 4U}) {
       const SyncCase model = model_case(plan, world);
       std::vector<std::vector<Tensors>> found(world, std::vector<Tensors>(kSteps));
@@ -138,8 +148,9 @@ TEST(StepInParts, TellsWhichUpdatesAreWritten) {
 
 // Rank 1 does something wrong, and all ranks learn what.
 void expect_error(const std::string& message,
-                  const std::function<void(rt::SyncSession&, const Tensors&, Tensors&)>& wrong) {
-  SyncCase model = model_case("two_shot", 3);
+                  const std::function<void(rt::SyncSession&, const Tensors&, Tensors&)>& wrong,
+                  std::string_view plan = "two_shot") {
+  SyncCase model = model_case(plan, 3);
   model.timeout = std::chrono::milliseconds(2000);
   run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
     const Tensors gradients = gradients_of(model, own.rank, 0);
@@ -165,17 +176,23 @@ void expect_error(const std::string& message,
 }
 
 TEST(StepInParts, WhatIsNeverReadyIsNamedOnAllRanks) {
-  expect_error("tensor fc2 is not ready", [](auto& session, auto& gradients, auto& updates) {
-    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
-      if (t != 3) ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
-    }
-  });
+  for (const std::string_view plan : {std::string_view("two_shot"), kRoutes}) {
+    expect_error(
+        "tensor fc2 is not ready",
+        [](auto& session, auto& gradients, auto& updates) {
+          for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+            if (t != 3) ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+          }
+        },
+        plan);
+  }
 }
 
 TEST(StepInParts, ARankThatHangsIsNamedWithTheTensor) {
-  expect_error("tensor head has not become ready", [](auto&, auto&, auto&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(4000));
-  });
+  expect_error(
+      "tensor head has not become ready",
+      [](auto&, auto&, auto&) { std::this_thread::sleep_for(std::chrono::milliseconds(4000)); },
+      kRoutes);
 }
 
 TEST(StepInParts, WhatIsReadyTwiceIsNamedOnAllRanks) {

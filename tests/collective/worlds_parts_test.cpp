@@ -24,6 +24,12 @@ SyncCase case_by(std::string_view plan) {
   request.piece_bytes = 8192;
   request.tensors = {
       {"fc1", 5001, 1, 0}, {"bias", 11, 1, rt::kDense}, {"none", 0, 1, 0}, {"fc2", 700, 1, 0}};
+  if (plan == "routes") {
+    request.routes = {{.plan = "ring", .piece_bytes = 8192},
+                      {.plan = "two_shot", .device = rt::OptionDevice::Cpu},
+                      {.plan = "allgather", .lengths = rt::LengthPolicy::Exchanged}};
+    request.route_of = {0, 1, 1, 2};
+  }
   if (plan == "reduce_scatter") {
     request.tensors[0].part_ends = {17, 17, 5001};
     request.tensors[1].part_ends = {0, 11, 11};
@@ -68,7 +74,7 @@ class PartsOverTransport : public ::testing::TestWithParam<ThreadWorld> {};
 
 TEST_P(PartsOverTransport, GiveTheOraclesBits) {
   const ThreadWorld& world = GetParam();
-  for (const std::string_view plan : {"two_shot", "reduce_scatter"}) {
+  for (const std::string_view plan : {"two_shot", "reduce_scatter", "routes"}) {
     const TimeBound bound(120, std::string(world.name) + ", " + std::string(plan));
     const SyncCase one_case = case_by(plan);
     std::vector<std::vector<Tensors>> found(kRanks, std::vector<Tensors>(kSteps));
