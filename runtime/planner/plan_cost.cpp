@@ -159,6 +159,10 @@ double ready_seconds_of(const Plan& plan, const Task& task, const std::vector<do
   return last;
 }
 
+double slowness_of(const CostInputs& inputs, std::uint32_t rank) {
+  return inputs.slowness.empty() ? 1 : inputs.slowness[rank];
+}
+
 // The tasks of a rank in the order of their places.
 void reorder(std::vector<SimulatedTask>& tasks, const std::vector<std::uint32_t>& places) {
   std::vector<SimulatedTask> ordered(tasks.size());
@@ -177,7 +181,7 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
   if (inputs.is_on_device) {
     cores.threads_beside_device = inputs.on_cpus ? inputs.on_cpus->threads : 0;
   }
-  PlanSimulation simulation(cores);
+  PlanSimulation simulation(cores, inputs.make_links ? inputs.make_links() : nullptr);
   std::vector<std::uint32_t> places(plan.tensors.size());
   std::iota(places.begin(), places.end(), 0U);
   std::ranges::stable_sort(places, {}, [&](std::uint32_t tensor) {
@@ -194,11 +198,12 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
         return invalid("a `sync` whose collectives only show on the way cannot be predicted");
       }
       SimulatedTask& to = tasks.emplace_back();
-      to.ready_seconds = ready_seconds_of(plan, task, inputs.ready_seconds);
+      to.ready_seconds =
+          ready_seconds_of(plan, task, inputs.ready_seconds) * slowness_of(inputs, rank);
       to.kind = task.kind;
       to.lane = task.lane();
       to.after = task.after;
-      to.seconds = costs.seconds(task);
+      to.seconds = costs.seconds(task) * slowness_of(inputs, rank);
       if (task.kind != TaskKind::Exchange) continue;
       to.exchange = task.exchange;
       to.peer = task.peer;
@@ -318,24 +323,77 @@ double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, const Simulate
 
 void PlanSimulation::match(std::uint32_t from, std::uint32_t to) {
   Way& way = ways_[from * ranks_.size() + to];
-  if (way.sent.empty() || way.received.empty()) return;
-  const Sent sent = way.sent.front();
-  const double end = std::max(now_, sent.arrival);
-  events_.push({end, from, sent.task});
-  events_.push({end, to, way.received.front()});
-  way.sent.pop_front();
-  way.received.pop_front();
+  while (!way.sent.empty() && !way.received.empty() && way.sent.front().arrival < kNever) {
+    const Sent sent = way.sent.front();
+    const double end = std::max(now_, sent.arrival);
+    events_.push({end, from, sent.task});
+    events_.push({end, to, way.received.front()});
+    way.sent.pop_front();
+    way.received.pop_front();
+    ++way.num_matched;
+  }
+}
+
+void PlanSimulation::send_over_links(std::uint64_t bytes, const Transfer& transfer) {
+  if (bytes == 0) {
+    arrive(transfer);
+    return;
+  }
+  const Status sent = links_->send(transfer.from, transfer.to, bytes, transfers_.size());
+  transfers_.push_back(transfer);
+  if (!sent && status_) status_ = sent;
+}
+
+void PlanSimulation::arrive(const Transfer& transfer) {
+  if (transfer.is_message) {
+    Way& way = ways_[transfer.from * ranks_.size() + transfer.to];
+    way.sent[transfer.number - way.num_matched].arrival = now_;
+    match(transfer.from, transfer.to);
+    return;
+  }
+  for (const std::uint32_t rank : {transfer.from, transfer.to}) {
+    --meetings_[transfer.number].num_on_way[rank];
+    end_meeting(transfer.number, rank);
+  }
+}
+
+// A rank has left a collective when all have joined it, and its bytes have arrived.
+void PlanSimulation::end_meeting(std::size_t number, std::uint32_t rank) {
+  const Meeting& meeting = meetings_[number];
+  if (meeting.num_joined < ranks_.size() || meeting.num_on_way[rank] > 0) return;
+  events_.push({now_, rank, meeting.tasks[rank]});
+}
+
+void PlanSimulation::join_over_links(std::uint32_t rank, const SimulatedTask& task,
+                                     std::size_t number) {
+  const auto world = static_cast<std::uint32_t>(ranks_.size());
+  Meeting& meeting = meetings_[number];
+  // Nobody leaves before all have joined.
+  for (std::uint32_t i = 1; i < world; ++i) {
+    const std::uint32_t to = (rank + i) % world;
+    const auto bytes = static_cast<std::uint64_t>(std::llround(task.sent_bytes[to]));
+    if (bytes == 0) continue;
+    ++meeting.num_on_way[rank];
+    ++meeting.num_on_way[to];
+    send_over_links(bytes, {rank, to, number, false});
+  }
+  if (++meeting.num_joined < world) return;
+  for (std::uint32_t each = 0; each < world; ++each) end_meeting(number, each);
 }
 
 void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
   const std::size_t number = ranks_[rank].num_collectives++;
   const std::size_t world = ranks_.size();
   if (number == meetings_.size()) {
-    meetings_.push_back({std::vector<double>(world), Indices(world), 0});
+    meetings_.push_back({std::vector<double>(world), Indices(world), 0, Indices(world)});
   }
   Meeting& meeting = meetings_[number];
   const SimulatedTask& of = ranks_[rank].tasks[task];
   meeting.tasks[rank] = task;
+  if (links_ != nullptr) {
+    join_over_links(rank, of, number);
+    return;
+  }
   for (std::size_t i = 1; i < world; ++i) {
     const auto to = static_cast<std::uint32_t>((rank + i) % world);
     const double arrival = pass(rank, to, of);
@@ -352,7 +410,12 @@ void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
 void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
   const SimulatedTask& of = own.tasks[task];
-  if (of.exchange == ExchangeKind::Send) {
+  if (of.exchange == ExchangeKind::Send && links_ != nullptr) {
+    Way& way = ways_[rank * ranks_.size() + of.peer];
+    const Transfer message{rank, of.peer, way.num_matched + way.sent.size(), true};
+    way.sent.push_back({task, kNever});
+    send_over_links(static_cast<std::uint64_t>(std::llround(of.sent_bytes[of.peer])), message);
+  } else if (of.exchange == ExchangeKind::Send) {
     const double arrival = pass(rank, of.peer, of);
     ways_[rank * ranks_.size() + of.peer].sent.push_back({task, arrival});
     match(rank, of.peer);
@@ -405,9 +468,10 @@ void PlanSimulation::release(std::uint32_t rank, std::uint32_t task) {
   if (is_ready && of.kind != TaskKind::Exchange) ready_on(own, lane_of(of)).push(task);
 }
 
-double PlanSimulation::next_time() const {
+double PlanSimulation::next_time() {
   double next = events_.empty() ? kNever : events_.top().time;
   if (!arrivals_.empty()) next = std::min(next, arrivals_.top().time);
+  if (links_ != nullptr) next = std::min(next, links_->next_arrival());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const double rate = speed(rank / cores_.ranks_per_machine);
     for (const Work& work : ranks_[rank].work) {
@@ -443,6 +507,11 @@ void PlanSimulation::advance_to(double time) {
     }
   }
   now_ = time;
+  if (links_ != nullptr) {
+    arrived_.clear();
+    links_->advance(time, arrived_);
+    for (const std::uint64_t id : arrived_) arrive(transfers_[id]);
+  }
   for (const auto& [rank, lane] : over) {
     Work& work = on(ranks_[rank], lane);
     work.is_running = false;
@@ -487,10 +556,11 @@ Result<PlanCost> PlanSimulation::run() {
   busy_threads_.assign(ranks_.size() / cores_.ranks_per_machine + 1, 0);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) start_tasks(rank);
   double time = next_time();
-  while (time < kNever) {
+  while (time < kNever && status_) {
     advance_to(time);
     time = next_time();
   }
+  CINCH_TRY(status_);
   const bool is_over = std::ranges::all_of(
       ranks_, [](const Rank& rank) { return rank.num_ended == rank.tasks.size(); });
   if (!is_over) return invalid("a plan whose tasks wait for each other");

@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <queue>
@@ -41,6 +42,25 @@ struct CpuSpeeds {
   double threads = 1;           // of a rank
 };
 
+/// Links that the bytes of a simulated step share, in place of the links by sender and receiver
+/// that PlanSimulation has itself. Times are seconds from the step's begin.
+class SimulatedLinks {
+ public:
+  SimulatedLinks() = default;
+  SimulatedLinks(const SimulatedLinks&) = delete;
+  SimulatedLinks& operator=(const SimulatedLinks&) = delete;
+  virtual ~SimulatedLinks() = default;
+
+  /// Sends bytes, more than none, at the time that advance has come to. `id` is told when the last
+  /// one has arrived. Errors: InvalidArgument (there is no way between the ranks).
+  virtual Status send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
+                      std::uint64_t id) = 0;
+  /// When the next of them arrive if nothing else is sent before; infinity: none is on its way.
+  virtual double next_arrival() = 0;
+  /// Goes on to a time that is not behind next_arrival, and appends what arrives there.
+  virtual void advance(double now, std::vector<std::uint64_t>& arrived) = 0;
+};
+
 struct CostInputs {
   NetworkModel network;
   std::vector<CodecSpeed> codecs;  // by the plan's codecs
@@ -57,6 +77,10 @@ struct CostInputs {
   /// while they do, but goes on while they wait for data. Their `threads` are 0.
   bool is_on_device = false;
   std::optional<CpuSpeeds> on_cpus;  // of such ranks; none: nothing is encoded there
+  /// Links of their own for each simulation of a step; empty: those of `network`.
+  std::function<std::unique_ptr<SimulatedLinks>()> make_links;
+  /// By rank: how many times as long as the others it computes. Empty: all are alike.
+  std::vector<double> slowness;
   /// By tensor: seconds from the step's begin until its gradient is ready, on every rank, as in a
   /// backward pass that takes no time from other work. Empty: all are ready at the begin.
   std::vector<double> ready_seconds;
@@ -115,7 +139,9 @@ struct SharedCores {
 
 class PlanSimulation {
  public:
-  explicit PlanSimulation(const SharedCores& cores) : cores_(cores) {}
+  /// `links`: instead of the tasks' lines; may be null.
+  explicit PlanSimulation(const SharedCores& cores, std::unique_ptr<SimulatedLinks> links = nullptr)
+      : cores_(cores), links_(std::move(links)) {}
 
   void add_rank(std::vector<SimulatedTask> tasks);
   /// Runs the simulation, once. Errors: InvalidArgument (tasks that never end).
@@ -163,6 +189,13 @@ class PlanSimulation {
     std::vector<double> end;  // by rank: when its last byte has been sent or received
     Indices tasks;            // by rank
     std::size_t num_joined = 0;
+    Indices num_on_way;  // by rank, over links_: bytes from it and to it that have not arrived
+  };
+  // Bytes over links_: of a message, or of a collective.
+  struct Transfer {
+    std::uint32_t from = 0, to = 0;
+    std::size_t number = 0;  // of the message on its way, or of the meeting
+    bool is_message = false;
   };
   struct Sent {
     std::uint32_t task = 0;
@@ -172,6 +205,7 @@ class PlanSimulation {
   struct Way {
     std::deque<Sent> sent;
     std::deque<std::uint32_t> received;
+    std::size_t num_matched = 0;
   };
 
   Lane lane_of(const SimulatedTask& task) const;
@@ -190,6 +224,11 @@ class PlanSimulation {
   void start_work(std::uint32_t rank, Lane lane, std::uint32_t task);
   void start_exchange(std::uint32_t rank, std::uint32_t task);
   void join(std::uint32_t rank, std::uint32_t task);
+  /// The same over links_.
+  void join_over_links(std::uint32_t rank, const SimulatedTask& task, std::size_t number);
+  void end_meeting(std::size_t number, std::uint32_t rank);
+  void send_over_links(std::uint64_t bytes, const Transfer& transfer);
+  void arrive(const Transfer& transfer);
   void match(std::uint32_t from, std::uint32_t to);
   double pass(std::uint32_t from, std::uint32_t to, const SimulatedTask& task);
   void end_task(std::uint32_t rank, std::uint32_t task);
@@ -197,7 +236,7 @@ class PlanSimulation {
   /// Speed of each rank on the machine, as a share of its speed alone.
   double speed(std::uint32_t machine) const;
   void release(std::uint32_t rank, std::uint32_t task);
-  double next_time() const;
+  double next_time();
   void advance_to(double time);
   PlanCost result() const;
 
@@ -208,6 +247,10 @@ class PlanSimulation {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_, arrivals_;
   std::vector<double> busy_threads_;  // by machine
   double now_ = 0;
+  std::unique_ptr<SimulatedLinks> links_;
+  std::vector<Transfer> transfers_;  // by id
+  std::vector<std::uint64_t> arrived_;
+  Status status_ = Ok{};  // of sending over links_
 };
 
 }  // namespace cinch::rt

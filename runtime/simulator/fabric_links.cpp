@@ -1,0 +1,56 @@
+#include "runtime/simulator/fabric_links.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace cinch::rt {
+namespace {
+
+constexpr double kPicosecondsOfSecond = 1e12;
+
+std::vector<double> speeds_of(const Topology& topology) {
+  std::vector<double> speeds;
+  speeds.reserve(topology.links().size());
+  for (const FabricLink& link : topology.links()) speeds.push_back(link.bytes_per_second);
+  return speeds;
+}
+
+}  // namespace
+
+FabricLinks::FabricLinks(const Topology& topology)
+    : topology_(topology), flows_(speeds_of(topology)) {}
+
+Status FabricLinks::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
+                         std::uint64_t id) {
+  const FabricRoute route = TRY(topology_.route(from, to));
+  flows_.start(route.path, bytes, sent_.size());
+  sent_.push_back({id, route.latency});
+  return Ok{};
+}
+
+Picoseconds FabricLinks::next() {
+  const Picoseconds end = flows_.next_end();
+  return arrivals_.empty() ? end : std::min(end, arrivals_.top().first);
+}
+
+double FabricLinks::next_arrival() {
+  const Picoseconds time = next();
+  if (time == kNeverEnds) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(time) / kPicosecondsOfSecond;
+}
+
+void FabricLinks::advance(double now, std::vector<std::uint64_t>& arrived) {
+  const auto time = static_cast<Picoseconds>(std::llround(now * kPicosecondsOfSecond));
+  ended_.clear();
+  flows_.advance(time, ended_);
+  for (const std::uint64_t flow : ended_) {
+    arrivals_.emplace(time + sent_[flow].latency, sent_[flow].id);
+  }
+  while (!arrivals_.empty() && arrivals_.top().first <= time) {
+    arrived.push_back(arrivals_.top().second);
+    arrivals_.pop();
+  }
+}
+
+}  // namespace cinch::rt
