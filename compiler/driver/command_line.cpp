@@ -77,6 +77,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_sync(registry);
   add_probe(registry);
   add_plan(registry);
+  add_simulate(registry);
   add_encode(registry);
   add_decode(registry);
   add_build(registry);

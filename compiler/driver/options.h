@@ -220,6 +220,16 @@ struct PlanCommandOptions {
   std::uint64_t seed = 0;
 };
 
+struct SimulateCommandOptions {
+  // The execution, speeds, seconds, ranks, trace and outputs of a plan.
+  PlanCommandOptions step;
+  std::string file;                    // of `cinch plan`; empty: `plan` with `program`
+  std::string plan, program = "none";  // for all tensors of the profile
+  std::string topology;
+  std::string slow;               // "0.1%:2x", "3:2x"
+  std::vector<std::string> down;  // links
+};
+
 struct CacheOptions {
   std::vector<std::string> programs;  // for warm; empty: the standard library
   std::vector<std::string> bindings;

@@ -18,8 +18,12 @@ std::vector<double> speeds_of(const Topology& topology) {
 
 }  // namespace
 
-FabricLinks::FabricLinks(const Topology& topology)
-    : topology_(topology), flows_(speeds_of(topology)) {}
+FabricLinks::FabricLinks(const Topology& topology, std::vector<double>* carried)
+    : topology_(topology), carried_(carried), flows_(speeds_of(topology)) {}
+
+FabricLinks::~FabricLinks() {
+  if (carried_ != nullptr) *carried_ = flows_.carried_bytes();
+}
 
 Status FabricLinks::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
                          std::uint64_t id) {

@@ -9,15 +9,14 @@ namespace cinch::rt {
 
 class FabricLinks : public SimulatedLinks {
  public:
-  /// `topology` outlives this.
-  explicit FabricLinks(const Topology& topology);
+  /// `topology` outlives this, and so does `carried`: when this ends, by link of the topology, the
+  /// bytes that it has carried. It may be null.
+  explicit FabricLinks(const Topology& topology, std::vector<double>* carried = nullptr);
+  ~FabricLinks() override;
 
   Status send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t id) override;
   double next_arrival() override;
   void advance(double now, std::vector<std::uint64_t>& arrived) override;
-
-  /// By link of the topology.
-  const std::vector<double>& carried_bytes() const { return flows_.carried_bytes(); }
 
  private:
   // When a last byte that has left its links is there, and the id of its bytes.
@@ -29,6 +28,7 @@ class FabricLinks : public SimulatedLinks {
   Picoseconds next();
 
   const Topology& topology_;
+  std::vector<double>* carried_;
   FlowNetwork flows_;
   std::vector<Sent> sent_;  // by number of the flow
   std::vector<std::uint64_t> ended_;

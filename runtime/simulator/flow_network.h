@@ -1,6 +1,6 @@
 // Bytes that share links. Every flow that is under way has its max–min fair share: no flow can have
-// more without taking from one that has no more itself (Bertsekas and Gallager, Data Networks, 1992,
-// section 6.5.2). Packets, queues and congestion control are not looked at.
+// more without taking from one that has no more itself (Bertsekas and Gallager, Data Networks,
+// 1992, section 6.5.2). Packets, queues and congestion control are not looked at.
 //
 // Times are whole picoseconds, and each step of the clock ends at least one flow, so that nothing
 // is ever left whose end the clock cannot show.
@@ -78,7 +78,7 @@ class FlowNetwork {
   std::vector<double> carried_;
   std::map<FlowPath, std::size_t> known_;
   std::vector<Path> paths_;
-  std::vector<std::size_t> active_;  // paths with flows
+  std::vector<std::size_t> active_;                 // paths with flows
   std::vector<std::vector<std::size_t>> paths_of_;  // by link: active paths
   Picoseconds now_ = 0, next_end_ = kNeverEnds;
   std::size_t num_active_ = 0;

@@ -44,8 +44,8 @@ Status Topology::add_links() {
   num_ranks_ = first_rank_.back();
   if (num_ranks_ == 0) return invalid("a topology without machines");
   const auto add = [this](std::string name, const char* tier, const Port& port) {
-    links_.push_back({name + (tier == std::string_view("leaf") ? " up" : " out"), tier,
-                      port.bytes_per_second});
+    links_.push_back(
+        {name + (tier == std::string_view("leaf") ? " up" : " out"), tier, port.bytes_per_second});
     links_.push_back({std::move(name) + (tier == std::string_view("leaf") ? " down" : " in"), tier,
                       port.bytes_per_second});
   };
@@ -200,7 +200,8 @@ Topology::Shape read_shape(const JsonPart& file) {
   shape.machines_per_leaf = number_in(file, "machines_per_leaf", 1);
   shape.nic = read_port(file.at("nic"));
   shape.machine = shape.ranks_per_machine == 1 ? shape.nic : read_port(file.at("machine"));
-  if (const auto message = file.at("nic").find("message_us")) shape.message = microseconds(*message);
+  if (const auto message = file.at("nic").find("message_us"))
+    shape.message = microseconds(*message);
   const JsonPart sites = file.at("sites");
   std::uint64_t leaves = 0;
   for (const JsonPart& site : sites.entries()) {

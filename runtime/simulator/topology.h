@@ -1,5 +1,5 @@
-// A fabric of ranks: machines under leaves, leaves under spines, sites joined by links of their own.
-// Read from JSON that people write (docs/simulator.md has its entries).
+// A fabric of ranks: machines under leaves, leaves under spines, sites joined by links of their
+// own. Read from JSON that people write (docs/simulator.md has its entries).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -44,7 +44,7 @@ class Topology {
   struct Shape {
     std::uint32_t ranks_per_machine = 1, machines_per_leaf = 1, spines = 1;
     Port machine, nic, uplink;
-    Picoseconds message = 0;  // what each message costs the rank that sends it
+    Picoseconds message = 0;              // what each message costs the rank that sends it
     std::vector<std::uint32_t> machines;  // by site
     std::vector<Join> joins;
     std::vector<Change> changes;

@@ -206,6 +206,39 @@ void add_plan(Registry& registry) {
       "Example: cinch plan gpt2.csv --network net.json --programs onebit,fp16 --output plan.json");
 }
 
+void add_simulate(Registry& registry) {
+  auto options = std::make_shared<SimulateCommandOptions>();
+  CLI::App* command = registry.add(
+      "simulate", "predicts a step on a fabric that is described, not at hand", run_simulate,
+      options);
+  add_value(command, "plan_file", options->file, "PLAN.json", "what `cinch plan` has written");
+  add_value(command, "--topology", options->topology, "FABRIC.json",
+            "machines, leaves, spines and sites, and their links");
+  add_count(command, "--ranks", options->step.ranks,
+            "number of ranks, the first of the fabric; 0: all of it")
+      ->capture_default_str();
+  add_value(command, "--plan", options->plan, "NAME",
+            "without a plan file: one plan for all tensors of --profile");
+  add_value(command, "--program", options->program, "PROGRAM",
+            "with --plan: what tensors are compressed with; none: f32")
+      ->capture_default_str();
+  add_value(command, "--profile", options->step.profile, "MODEL.csv",
+            "when a backward pass has each tensor ready; without it, all are ready at once");
+  add_value(command, "--speeds", options->step.speeds, "SPEEDS.json",
+            "what `cinch plan --measure` has written; without it, programs are measured here");
+  add_execution(command, options->step.execution);
+  add_seconds(command, "--seconds", options->step.seconds, "time to measure each program, about");
+  add_value(command, "--slow", options->slow, "COUNT:FACTORx",
+            "so many ranks, or a share of them (0.1%), take FACTOR times as long to compute");
+  add_value(command, "--down", options->down, "LINK",
+            "links of the fabric that carry nothing, as leaf3-spine7");
+  command->add_flag("--explain", options->step.explain, "prints the exposed time of each tensor");
+  add_value(command, "--trace", options->step.trace, "FILE",
+            "writes the timeline of the step, for Perfetto");
+  add_json(command, options->step.json);
+  command->footer("Example: cinch simulate plan.json --topology cluster.json --ranks 64 --explain");
+}
+
 // Commands that test programs and measure them.
 
 void add_verify(Registry& registry) {

@@ -135,6 +135,7 @@ void add_completion(Registry& registry);
 void add_sync(Registry& registry);
 void add_probe(Registry& registry);
 void add_plan(Registry& registry);
+void add_simulate(Registry& registry);
 
 // `cinch help [COMMAND…]` prints what `cinch COMMAND… --help` does. It also has pages about topics
 // that all commands share.

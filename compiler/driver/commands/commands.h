@@ -30,6 +30,7 @@ ExitCode run_cache_warm(const CacheOptions& options);
 ExitCode run_cache_improve(const CacheOptions& options);
 ExitCode run_probe(const ProbeCommandOptions& options);
 ExitCode run_plan(const PlanCommandOptions& options);
+ExitCode run_simulate(const SimulateCommandOptions& options);
 // `cinch plan --vary`: a value of one parameter for each tensor.
 ExitCode plan_values(const PlanCommandOptions& options);
 ExitCode run_sync_command(const SyncCommandOptions& options);

@@ -9,7 +9,6 @@
 #include "compiler/driver/report/text.h"
 #include "compiler/driver/target.h"
 #include "runtime/planner/exchange_options.h"
-#include "runtime/sync/task_facts.h"
 
 namespace cinch::driver {
 namespace {
@@ -207,23 +206,6 @@ void print_summary(const StepPlan& plan) {
                    bound_text(routes.in_order_seconds, routes.in_order_bound_seconds)));
 }
 
-std::string predicted_trace(const StepPlan& plan) {
-  std::vector<rt::TaskTimes> by_rank;
-  for (const std::vector<rt::TaskSpan>& spans : plan.routes.spans) {
-    rt::TaskTimes& times = by_rank.emplace_back();
-    times.end = plan.routes.chosen.cost.seconds;
-    times.is_in_parts = true;
-    for (const rt::ReadyTensor& tensor : plan.profile.tensors) {
-      times.ready.push_back(tensor.ready_seconds);
-    }
-    for (const rt::TaskSpan& span : spans) {
-      times.tasks.push_back(
-          {span.begin, span.end, static_cast<std::uint64_t>(std::max(0.0, span.sent_bytes))});
-    }
-  }
-  return rt::trace_json(plan.routes.plan, by_rank);
-}
-
 // With that of 16 bits, which plans are compared with.
 std::vector<std::string> measured_programs(const PlanCommandOptions& options) {
   std::vector<std::string> programs = split_programs(options.measured, "--measure");
@@ -292,7 +274,13 @@ ExitCode run_plan(const PlanCommandOptions& options) {
   }
   const StepPlan plan = plan_step(options);
   if (!options.output.empty()) write_file(options.output, rt::plan_file_to_json(plan.file));
-  if (!options.trace.empty()) write_file(options.trace, predicted_trace(plan));
+  if (!options.trace.empty()) {
+    std::vector<double> ready;
+    for (const rt::ReadyTensor& tensor : plan.profile.tensors)
+      ready.push_back(tensor.ready_seconds);
+    write_file(options.trace, predicted_trace(plan.routes.plan, plan.routes.spans,
+                                              plan.routes.chosen.cost.seconds, ready));
+  }
   if (options.json) {
     print_result(plan_json(plan));
     return ExitCode::Done;

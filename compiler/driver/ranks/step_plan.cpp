@@ -9,24 +9,13 @@
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/ranks/sync_rank.h"
 #include "compiler/driver/target.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::driver {
 namespace {
 
 constexpr double kDenseSeconds = 0.1;
 constexpr std::int64_t kMostMeasured = 16 << 20;
-
-SyncSubject load_programs(const PlanCommandOptions& options,
-                          const std::vector<std::string>& programs) {
-  SyncSubject subject;
-  for (const std::string& name : programs) {
-    ProgramOptions program;
-    program.program = name;
-    add_program(program, options.execution, subject);
-  }
-  add_carriers(options.execution, subject);
-  return subject;
-}
 
 std::uint32_t threads_of(const PlanCommandOptions& options, std::uint32_t ranks_here) {
   if (options.execution.threads > 0) return options.execution.threads;
@@ -88,30 +77,6 @@ std::uint32_t machine_ranks(const PlanCommandOptions& options, const rt::Network
   if (!network.has_two_networks() || network.ranks_per_machine == asked) return asked;
   throw CommandError(ExitCode::AtFault, "{}: measured with {} ranks on each machine, not {}",
                      options.network, network.ranks_per_machine, asked);
-}
-
-// Sets the speeds of a file, in the order of the subject's programs.
-void set_speeds(const PlanCommandOptions& options, const rt::SpeedTable& table,
-                const SyncSubject& subject, rt::CostInputs& to) {
-  to.dense = table.dense;
-  to.clear = table.clear;
-  to.on_cpus = table.cpus;
-  for (std::size_t i = 0; i < subject.programs.size(); ++i) {
-    const ProgramOptions& source = subject.sources[i];
-    const rt::ProgramSpeed* const found = table.find(source.program, source.is_carrier);
-    if (found == nullptr) {
-      throw CommandError(
-          ExitCode::AtFault,
-          "{}: the speed of {} was not measured: cinch plan --measure {} measures it",
-          options.speeds, source.program, source.program);
-    }
-    if (found->fingerprint != rt::image_of(subject.programs[i])->fingerprint) {
-      throw CommandError(ExitCode::AtFault, "{}: another version of {} was measured",
-                         options.speeds, source.program);
-    }
-    to.codecs.push_back(found->speed);
-    if (to.on_cpus) to.on_cpus->codecs.push_back(found->on_cpus);
-  }
 }
 
 rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& subject,
@@ -183,23 +148,11 @@ std::vector<std::string> programs_of(const PlanCommandOptions& options) {
   return distinct;
 }
 
-// One-dimensional and small tensors are exact, as without a policy.
 std::vector<std::uint32_t> codecs_of(const std::vector<std::int64_t>& shape,
                                      std::size_t num_programs) {
   std::vector<std::uint32_t> codecs;
-  const bool is_exact = shape.size() < 2 || matrix_of(shape).num_elems() < rt::kSmallElements;
-  for (std::uint32_t i = 0; i < num_programs && !is_exact; ++i) codecs.push_back(i);
+  for (std::uint32_t i = 0; i < num_programs && !is_sent_exactly(shape); ++i) codecs.push_back(i);
   return codecs;
-}
-
-void check_predictable(const SyncSubject& subject, const rt::PlanRequest& request) {
-  for (std::size_t i = 0; i < request.codecs.size(); ++i) {
-    if (!request.codecs[i].has_sync || request.codecs[i].sync_rounds) continue;
-    throw CommandError(ExitCode::AtFault,
-                       "{}: a `sync` body that decides while it runs which collectives it makes "
-                       "cannot be planned",
-                       subject.sources[i].program);
-  }
 }
 
 // Some tensors may travel in f32, which is averaged.
@@ -255,11 +208,83 @@ rt::PlanFile file_of(const PlanCommandOptions& options, const SyncSubject& subje
 
 }  // namespace
 
+bool is_sent_exactly(const std::vector<std::int64_t>& shape) {
+  return shape.size() < 2 || matrix_of(shape).num_elems() < rt::kSmallElements;
+}
+
+SyncSubject load_programs(const ExecutionOptions& execution,
+                          const std::vector<std::string>& programs) {
+  SyncSubject subject;
+  for (const std::string& name : programs) {
+    ProgramOptions program;
+    program.program = name;
+    add_program(program, execution, subject);
+  }
+  add_carriers(execution, subject);
+  return subject;
+}
+
+void set_speeds(const PlanCommandOptions& options, const rt::SpeedTable& table,
+                const SyncSubject& subject, rt::CostInputs& to) {
+  to.dense = table.dense;
+  to.clear = table.clear;
+  to.on_cpus = table.cpus;
+  for (std::size_t i = 0; i < subject.programs.size(); ++i) {
+    const ProgramOptions& source = subject.sources[i];
+    const rt::ProgramSpeed* const found = table.find(source.program, source.is_carrier);
+    if (found == nullptr) {
+      throw CommandError(
+          ExitCode::AtFault,
+          "{}: the speed of {} was not measured: cinch plan --measure {} measures it",
+          options.speeds, source.program, source.program);
+    }
+    if (found->fingerprint != rt::image_of(subject.programs[i])->fingerprint) {
+      throw CommandError(ExitCode::AtFault, "{}: another version of {} was measured",
+                         options.speeds, source.program);
+    }
+    to.codecs.push_back(found->speed);
+    if (to.on_cpus) to.on_cpus->codecs.push_back(found->on_cpus);
+  }
+}
+
+void check_predictable(const SyncSubject& subject, const rt::PlanRequest& request) {
+  for (std::size_t i = 0; i < request.codecs.size(); ++i) {
+    if (!request.codecs[i].has_sync || request.codecs[i].sync_rounds) continue;
+    throw CommandError(ExitCode::AtFault,
+                       "{}: a `sync` body that decides while it runs which collectives it makes "
+                       "cannot be planned",
+                       subject.sources[i].program);
+  }
+}
+
+rt::SpeedTable read_or_measure_speeds(const PlanCommandOptions& options, const SyncSubject& subject,
+                                      const std::vector<std::vector<std::int64_t>>& shapes,
+                                      std::uint32_t ranks) {
+  if (options.speeds.empty()) return measure(options, subject, shapes, ranks);
+  return value_or_throw(rt::speeds_from_json(read_text_file(options.speeds)), options.speeds);
+}
+
+std::string predicted_trace(const rt::Plan& plan, const rt::PlanSpans& spans, double seconds,
+                            const std::vector<double>& ready) {
+  std::vector<rt::TaskTimes> by_rank;
+  for (const std::vector<rt::TaskSpan>& of_rank : spans) {
+    rt::TaskTimes& times = by_rank.emplace_back();
+    times.end = seconds;
+    times.is_in_parts = true;
+    times.ready = ready;
+    for (const rt::TaskSpan& span : of_rank) {
+      times.tasks.push_back(
+          {span.begin, span.end, static_cast<std::uint64_t>(std::max(0.0, span.sent_bytes))});
+    }
+  }
+  return rt::trace_json(plan, by_rank);
+}
+
 rt::SpeedTable measure_speeds(const PlanCommandOptions& options,
                               const std::vector<std::string>& programs,
                               const std::vector<std::vector<std::int64_t>>& shapes,
                               std::uint32_t ranks) {
-  return measure(options, load_programs(options, programs), shapes, ranks);
+  return measure(options, load_programs(options.execution, programs), shapes, ranks);
 }
 
 StepPlan plan_step(const PlanCommandOptions& options) {
@@ -285,7 +310,7 @@ StepPlan plan_step(const PlanCommandOptions& options) {
   const std::uint32_t on_each = machine_ranks(options, network.model);
   // Ranks over loopback are threads of one machine.
   const std::uint32_t ranks_here = network.model.transport == "loopback" ? world : on_each;
-  const SyncSubject subject = load_programs(options, loaded);
+  const SyncSubject subject = load_programs(options.execution, loaded);
 
   rt::StepRoutesRequest request;
   request.plans.world = world;

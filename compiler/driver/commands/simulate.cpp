@@ -1,0 +1,401 @@
+// cinch simulate: what a step would take on a fabric that nobody has at hand.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/ranks/step_plan.h"
+#include "compiler/driver/report/text.h"
+#include "runtime/simulator/fabric_links.h"
+
+namespace cinch::driver {
+namespace {
+
+using nlohmann::json;
+
+// With more, tasks of all ranks take too long to write.
+constexpr std::uint32_t kMostSimulatedRanks = 512;
+// Other plans are simulated beside the given one up to this size.
+constexpr std::uint32_t kMostComparedRanks = 128;
+constexpr std::size_t kShownLinks = 5;
+
+double as_ms(double seconds) {
+  return 1e3 * seconds;
+}
+
+// "0.1%:2x": a share of the ranks, or "3:2x": their number, and how many times as long they take.
+struct Slowness {
+  double count = 0;
+  bool is_share = false;
+  double factor = 1;
+};
+
+double read_number(std::string_view text, const std::string& all) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 0) return value;
+  throw UsageError("--slow {}: is not like 0.1%:2x, or 3:2x", all);
+}
+
+Slowness read_slowness(const std::string& text) {
+  Slowness slowness;
+  const std::size_t colon = text.find(':');
+  std::string_view count = std::string_view(text).substr(0, colon);
+  std::string_view factor =
+      colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
+  slowness.is_share = count.ends_with('%');
+  if (slowness.is_share) count.remove_suffix(1);
+  if (factor.ends_with('x')) factor.remove_suffix(1);
+  slowness.count = read_number(count, text);
+  slowness.factor = read_number(factor, text);
+  if (slowness.factor < 1) throw UsageError("--slow {}: slow ranks take longer than others", text);
+  return slowness;
+}
+
+// Slow ranks lie as far from one another as they can.
+std::vector<double> slowness_of(const std::string& text, std::uint32_t world) {
+  if (text.empty()) return {};
+  const Slowness slowness = read_slowness(text);
+  const double wanted = slowness.is_share ? slowness.count / 100 * world : slowness.count;
+  const auto count = static_cast<std::uint32_t>(std::min<double>(world, std::ceil(wanted)));
+  std::vector<double> factors(world, 1);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    factors[static_cast<std::size_t>(std::uint64_t{i} * world / count)] = slowness.factor;
+  }
+  return factors;
+}
+
+struct SimulatedStep {
+  std::string name;
+  rt::PlanRequest request;
+  rt::PlanCost cost;
+};
+
+class StepOnFabric {
+ public:
+  explicit StepOnFabric(const SimulateCommandOptions& options)
+      : options_(options), topology_(read_topology()) {
+    world_ = options.step.ranks == 0 ? topology_.num_ranks() : options.step.ranks;
+    check_world();
+    read_tensors();
+    subject_ = load_programs(options.step.execution, loaded_);
+    find_costs();
+  }
+
+  void run() {
+    const Progress progress("simulating");
+    plan_ = value_or_throw(rt::build_plan(request_));
+    cost_ = value_or_throw(rt::estimate_cost(plan_, costs_, &spans_));
+    carried_ = last_carried_;
+    if (world_ <= kMostComparedRanks) compare();
+  }
+
+  json report() const;
+  void print(const json& report) const;
+  void write_trace() const {
+    if (options_.step.trace.empty()) return;
+    write_file(options_.step.trace, predicted_trace(plan_, spans_, cost_.seconds, ready_));
+  }
+
+ private:
+  rt::Topology read_topology() const {
+    const std::string& path = options_.topology;
+    rt::Topology topology = value_or_throw(rt::topology_from_json(read_text_file(path)), path);
+    if (options_.down.empty()) return topology;
+    rt::Topology::Shape shape = topology.shape();
+    for (const std::string& link : options_.down) shape.changes.push_back({link, 0});
+    return value_or_throw(rt::Topology::make(std::move(shape)), path);
+  }
+
+  void check_world() const {
+    if (world_ > topology_.num_ranks()) {
+      throw CommandError(ExitCode::AtFault, "{}: it has {} ranks, not {}", options_.topology,
+                         topology_.num_ranks(), world_);
+    }
+    if (world_ > kMostSimulatedRanks) {
+      throw CommandError(ExitCode::AtFault, "{} ranks: at most {} are simulated", world_,
+                         kMostSimulatedRanks);
+    }
+    const std::uint32_t on_each = topology_.shape().ranks_per_machine;
+    if (world_ % on_each == 0) return;
+    throw CommandError(ExitCode::AtFault, "{} ranks do not fill machines of {}", world_, on_each);
+  }
+
+  void read_tensors() {
+    if (!options_.step.profile.empty()) profile_ = read_profile(options_.step.profile);
+    if (!options_.file.empty()) {
+      file_ = value_or_throw(rt::plan_file_from_json(read_text_file(options_.file)), options_.file);
+      for (const rt::PlanFile::Program& each : file_->programs) loaded_.push_back(each.program);
+    } else if (options_.program != "none") {
+      loaded_.push_back(options_.program);
+    }
+    num_programs_ = loaded_.size();
+    const bool has_half = std::ranges::find(loaded_, kHalfProgram) != loaded_.end();
+    if (!has_half) loaded_.emplace_back(kHalfProgram);
+  }
+
+  // Programs are known, and so are their facts.
+  void find_costs() {
+    request_.world = world_;
+    request_.ranks_per_machine = topology_.shape().ranks_per_machine;
+    for (const Program& program : subject_.programs) {
+      request_.codecs.push_back(rt::codec_facts(rt::image_of(program), world_));
+    }
+    for (std::size_t i = 0; i < subject_.carriers.size(); ++i) {
+      request_.codecs[i].carrier_codec = subject_.carriers[i];
+    }
+    check_predictable(subject_, request_);
+    std::vector<std::vector<std::int64_t>> shapes;
+    if (file_) {
+      for (const rt::PlanFile::Tensor& tensor : file_->tensors) {
+        request_.tensors.push_back({tensor.name, tensor.rows, tensor.cols, tensor.program});
+        shapes.push_back({tensor.rows, tensor.cols});
+      }
+      take_ready_times();
+      rt::PlanFile file = *file_;
+      file.world = world_;
+      file.ranks_per_machine = request_.ranks_per_machine;
+      request_ = value_or_throw(rt::with_plan_file(std::move(request_), file), options_.file);
+    } else {
+      for (const rt::ReadyTensor& tensor : profile_->tensors) {
+        shapes.push_back(shape_of(tensor));
+        rt::NpyArray array;
+        array.shape = shapes.back();
+        const Shape shape = shape_of(array, true);
+        const bool is_exact = num_programs_ == 0 || is_sent_exactly(shapes.back());
+        request_.tensors.push_back(
+            {tensor.name, shape.rows, shape.cols, is_exact ? rt::kDense : 0});
+        ready_.push_back(tensor.ready_seconds);
+      }
+      request_.plan = options_.plan;
+    }
+    const rt::SpeedTable table = read_or_measure_speeds(options_.step, subject_, shapes, 1);
+    costs_.is_on_device = table.device != "cpu";
+    costs_.threads = costs_.is_on_device ? 0 : table.threads;
+    costs_.cores = table.threads;  // every rank has its own
+    set_speeds(options_.step, table, subject_, costs_);
+    costs_.ready_seconds = ready_;
+    costs_.slowness = slowness_of(options_.slow, world_);
+    const rt::Topology::Port& nic = topology_.shape().nic;
+    costs_.network =
+        rt::shaped_network(world_, {static_cast<double>(nic.latency) / 1e12, nic.bytes_per_second});
+    const double message = static_cast<double>(topology_.shape().message) / 1e12;
+    for (std::size_t i = 0; i < rt::kMeasuredKinds.size(); ++i) {
+      const bool is_message = rt::kMeasuredKinds[i] == rt::ExchangeKind::Send;
+      costs_.exchange_work[i].base = message * (is_message ? 1 : world_ - 1);
+    }
+    costs_.make_links = [this] {
+      return std::make_unique<rt::FabricLinks>(topology_, &last_carried_);
+    };
+  }
+
+  void take_ready_times() {
+    if (!profile_) return;
+    std::map<std::string_view, double> times;
+    for (const rt::ReadyTensor& tensor : profile_->tensors) {
+      times.emplace(tensor.name, tensor.ready_seconds);
+    }
+    for (const rt::PlanTensor& tensor : request_.tensors) {
+      const auto found = times.find(tensor.name);
+      if (found == times.end()) {
+        throw CommandError(ExitCode::AtFault, "{}: has no tensor {}, as {} has",
+                           options_.step.profile, tensor.name, options_.file);
+      }
+      ready_.push_back(found->second);
+    }
+  }
+
+  // f32, 16 bits and each program by simpler plans; of each the fastest.
+  void compare() {
+    const auto half =
+        static_cast<std::uint32_t>(std::ranges::find(loaded_, kHalfProgram) - loaded_.begin());
+    compare_with("f32", rt::kDense);
+    compare_with("f16", half);
+    for (std::uint32_t codec = 0; codec < num_programs_; ++codec) {
+      if (codec != half) compare_with(loaded_[codec], codec);
+    }
+  }
+
+  void compare_with(const std::string& name, std::uint32_t codec) {
+    std::optional<SimulatedStep> best;
+    for (const char* plan : {"allreduce", "allgather", "two_shot", "ring", "hierarchical"}) {
+      const bool has_machines = request_.ranks_per_machine > 1;
+      if (std::string_view(plan) == "hierarchical" && !has_machines) continue;
+      rt::PlanRequest asked = request_;
+      asked.plan = plan;
+      asked.routes.clear();
+      asked.route_of.clear();
+      for (std::size_t t = 0; t < asked.tensors.size(); ++t) {
+        rt::PlanTensor& tensor = asked.tensors[t];
+        const bool is_whole = name == "f16" || codec == rt::kDense;
+        tensor.codec = is_whole || tensor.codec != rt::kDense ? codec : rt::kDense;
+      }
+      const auto built = value_or_throw(rt::build_plan_if_taken(asked));
+      if (!built) continue;
+      const rt::PlanCost cost = value_or_throw(rt::estimate_cost(*built, costs_));
+      if (best && best->cost.seconds <= cost.seconds) continue;
+      best = SimulatedStep{name, std::move(asked), cost};
+    }
+    if (best) compared_.push_back(std::move(*best));
+  }
+
+  json links_json() const;
+  json exposed_json() const;
+
+  const SimulateCommandOptions& options_;
+  const rt::Topology topology_;
+  std::uint32_t world_ = 0;
+  std::optional<rt::PlanFile> file_;
+  std::optional<rt::ReadyProfile> profile_;
+  std::vector<std::string> loaded_;  // programs, the last perhaps only to compare with
+  std::size_t num_programs_ = 0;
+  SyncSubject subject_;
+  rt::PlanRequest request_;
+  rt::CostInputs costs_;
+  std::vector<double> ready_;  // by tensor, or empty
+  rt::Plan plan_;
+  rt::PlanCost cost_;
+  rt::PlanSpans spans_;
+  std::vector<double> carried_, last_carried_;  // by link of the topology
+  std::vector<SimulatedStep> compared_;
+};
+
+// The busiest first.
+json StepOnFabric::links_json() const {
+  std::vector<std::pair<double, std::size_t>> busy;
+  for (std::size_t i = 0; i < carried_.size(); ++i) {
+    const double speed = topology_.links()[i].bytes_per_second;
+    if (carried_[i] > 0) busy.emplace_back(carried_[i] / speed / cost_.seconds, i);
+  }
+  std::ranges::stable_sort(busy, std::greater<>(), &std::pair<double, std::size_t>::first);
+  json links = json::array();
+  for (const auto& [share, i] : busy) {
+    if (links.size() == kShownLinks) break;
+    links.push_back(
+        {{"link", topology_.links()[i].name}, {"bytes", carried_[i]}, {"share", share}});
+  }
+  return links;
+}
+
+// By how much each tensor ends later than the backward pass and all that end before it.
+json StepOnFabric::exposed_json() const {
+  std::vector<double> ends(plan_.tensors.size(), 0);
+  for (std::size_t rank = 0; rank < spans_.size(); ++rank) {
+    for (std::size_t t = 0; t < spans_[rank].size(); ++t) {
+      for (const std::uint32_t group : plan_.ranks[rank].tasks[t].groups) {
+        for (const std::uint32_t piece : plan_.groups[group].pieces) {
+          double& end = ends[plan_.pieces[piece].tensor];
+          end = std::max(end, spans_[rank][t].end);
+        }
+      }
+    }
+  }
+  std::vector<std::size_t> order(ends.size());
+  for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
+  std::ranges::stable_sort(order, {}, [&](std::size_t t) { return ends[t]; });
+  double last = ready_.empty() ? 0 : std::ranges::max(ready_);
+  json tensors = json::array();
+  for (const std::size_t t : order) {
+    tensors.push_back(
+        {{"tensor", plan_.tensors[t].name}, {"exposed_ms", as_ms(std::max(0.0, ends[t] - last))}});
+    last = std::max(last, ends[t]);
+  }
+  return tensors;
+}
+
+json StepOnFabric::report() const {
+  std::map<std::string, double> tiers;
+  for (std::size_t i = 0; i < carried_.size(); ++i) {
+    // Bytes pass one link out and one in.
+    if (carried_[i] > 0) tiers[topology_.links()[i].tier] += carried_[i] / 2;
+  }
+  if (const auto site = tiers.find("site"); site != tiers.end()) site->second *= 2;
+  json compared = json::array();
+  for (const SimulatedStep& each : compared_) {
+    compared.push_back(
+        {{"name", each.name}, {"plan", each.request.plan}, {"step_ms", as_ms(each.cost.seconds)}});
+  }
+  return {{"ranks", world_},
+          {"plan", plan_.name},
+          {"step_ms", as_ms(cost_.seconds)},
+          {"backward_ms", as_ms(ready_.empty() ? 0 : std::ranges::max(ready_))},
+          {"encode_ms", as_ms(cost_.encode_seconds)},
+          {"network_ms", as_ms(cost_.network_seconds)},
+          {"decode_ms", as_ms(cost_.decode_seconds)},
+          {"bytes_by_tier", tiers},
+          {"busiest_links", links_json()},
+          {"tensors", exposed_json()},
+          {"compared", std::move(compared)}};
+}
+
+void StepOnFabric::print(const json& report) const {
+  const auto line = [](const std::string& name, const std::string& text) {
+    constexpr std::size_t kIndent = 16;
+    print_text("{}{}\n", padded(name, kIndent), wrapped(text, kIndent, sentence_width()));
+  };
+  const auto ms = [&](const char* key) { return in_milliseconds(report[key].get<double>()); };
+  print_text("{} ranks, plan {}\n", world_, plan_.name);
+  line("step", ms("step_ms"));
+  line("of that", fmt::format("encoding {}, exchanges {}, all other work {} (the most of a rank; "
+                              "they overlap)",
+                              ms("encode_ms"), ms("network_ms"), ms("decode_ms")));
+  if (!ready_.empty()) line("backward pass", ms("backward_ms"));
+  for (const auto& [tier, bytes] : report["bytes_by_tier"].items()) {
+    line("over " + tier + " links", size_text(bytes.get<double>()));
+  }
+  for (const json& link : report["busiest_links"]) {
+    line("busy",
+         fmt::format("{}: {:.0f} % of the step, {}", link["link"].get<std::string>(),
+                     100 * link["share"].get<double>(), size_text(link["bytes"].get<double>())));
+  }
+  if (options_.step.explain) {
+    TextTable table({{"", "tensor", true}, {"", "exposed ms"}});
+    for (const json& tensor : report["tensors"]) {
+      table.add({tensor["tensor"].get<std::string>(),
+                 cell_in_milliseconds(tensor["exposed_ms"].get<double>())});
+    }
+    print_text("\n{}\n", table.text(text_width()));
+  }
+  TextTable table({{"", "all by one plan", true}, {"", "", true}, {"", "step ms"}});
+  for (const json& each : report["compared"]) {
+    table.add({each["name"].get<std::string>(), each["plan"].get<std::string>(),
+               cell_in_milliseconds(each["step_ms"].get<double>())});
+  }
+  if (!compared_.empty()) print_text("{}", table.text(text_width()));
+}
+
+void check_options(const SimulateCommandOptions& options) {
+  if (options.topology.empty()) throw UsageError("--topology is required: a fabric as JSON");
+  const bool has_name = !options.plan.empty();
+  if (options.file.empty() == !has_name) {
+    throw UsageError("a plan file is required, or --plan with --profile");
+  }
+  if (has_name && options.step.profile.empty()) {
+    throw UsageError("--plan {} needs --profile: the tensors, and when they are ready",
+                     options.plan);
+  }
+  if (!has_name && options.program != "none") {
+    throw UsageError("a plan file says which program each tensor takes: give no --program");
+  }
+}
+
+}  // namespace
+
+ExitCode run_simulate(const SimulateCommandOptions& options) {
+  check_options(options);
+  require_place_for(options.step.trace);
+  StepOnFabric step(options);
+  step.run();
+  step.write_trace();
+  const json report = step.report();
+  if (options.step.json) {
+    print_result(report);
+  } else {
+    step.print(report);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver
