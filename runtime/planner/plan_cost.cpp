@@ -173,10 +173,21 @@ void reorder(std::vector<SimulatedTask>& tasks, const std::vector<std::uint32_t>
   tasks = std::move(ordered);
 }
 
+Status check_inputs(const Plan& plan, const CostInputs& inputs) {
+  if (plan.world() != inputs.network.world) {
+    return invalid(
+        fmt::format("a plan for {} ranks, the network has {}", plan.world(), inputs.network.world));
+  }
+  const std::size_t num_ready = inputs.ready_seconds.size();
+  if (num_ready != 0 && num_ready != plan.tensors.size()) {
+    return invalid(fmt::format("{} ready times of {} tensors", num_ready, plan.tensors.size()));
+  }
+  return Ok{};
+}
+
 // `ahead`: as of order_of_tasks; 0: the plan's own order.
 Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint32_t ahead,
                           PlanSpans* spans) {
-  const TaskCosts costs(plan, inputs);
   SharedCores cores{inputs.ranks_per_machine, inputs.cores, inputs.threads, {}};
   if (inputs.is_on_device) {
     cores.threads_beside_device = inputs.on_cpus ? inputs.on_cpus->threads : 0;
@@ -191,30 +202,7 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
   for (std::uint32_t i = 0; i < places.size(); ++i) place_of_tensor[places[i]] = i;
   std::vector<std::vector<std::uint32_t>> places_of_tasks;  // by rank, if they are reordered
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
-    std::vector<SimulatedTask> tasks;
-    tasks.reserve(plan.ranks[rank].tasks.size());
-    for (const Task& task : plan.ranks[rank].tasks) {
-      if (task.kind == TaskKind::Synchronise) {
-        return invalid("a `sync` whose collectives only show on the way cannot be predicted");
-      }
-      SimulatedTask& to = tasks.emplace_back();
-      to.ready_seconds =
-          ready_seconds_of(plan, task, inputs.ready_seconds) * slowness_of(inputs, rank);
-      to.kind = task.kind;
-      to.lane = task.lane();
-      to.after = task.after;
-      to.seconds = costs.seconds(task) * slowness_of(inputs, rank);
-      if (task.kind != TaskKind::Exchange) continue;
-      to.exchange = task.exchange;
-      to.peer = task.peer;
-      to.sent_bytes = sent_bytes(plan, rank, task, costs);
-      const bool is_message =
-          task.exchange == ExchangeKind::Send || task.exchange == ExchangeKind::Receive;
-      to.is_within = is_message && inputs.network.is_within(rank, task.peer);
-      to.line = to.is_within ? inputs.network.within.line : inputs.network.of(task.exchange).line;
-      const double sent = to.total_bytes();
-      to.seconds = inputs.exchange_work[NetworkModel::index_of(task.exchange)].at(sent);
-    }
+    std::vector<SimulatedTask> tasks = TRY(simulated_tasks(plan, rank, inputs));
     if (ahead > 0) {
       places_of_tasks.push_back(order_of_tasks(plan, rank, place_of_tensor, ahead));
       reorder(tasks, places_of_tasks.back());
@@ -234,16 +222,46 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
 
 }  // namespace
 
-Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs, PlanSpans* spans) {
-  if (plan.world() != inputs.network.world) {
-    return invalid(
-        fmt::format("a plan for {} ranks, the network has {}", plan.world(), inputs.network.world));
+Result<std::vector<SimulatedTask>> simulated_tasks(const Plan& plan, std::uint32_t rank,
+                                                   const CostInputs& inputs) {
+  CINCH_TRY(check_inputs(plan, inputs));
+  const TaskCosts costs(plan, inputs);
+  std::vector<SimulatedTask> tasks;
+  tasks.reserve(plan.ranks[rank].tasks.size());
+  for (const Task& task : plan.ranks[rank].tasks) {
+    if (task.kind == TaskKind::Synchronise) {
+      return invalid("a `sync` whose collectives only show on the way cannot be predicted");
+    }
+    SimulatedTask& to = tasks.emplace_back();
+    to.ready_seconds =
+        ready_seconds_of(plan, task, inputs.ready_seconds) * slowness_of(inputs, rank);
+    to.kind = task.kind;
+    to.lane = task.lane();
+    to.after = task.after;
+    to.seconds = costs.seconds(task) * slowness_of(inputs, rank);
+    if (task.kind != TaskKind::Exchange) continue;
+    to.exchange = task.exchange;
+    to.peer = task.peer;
+    to.sent_bytes = sent_bytes(plan, rank, task, costs);
+    const bool is_message =
+        task.exchange == ExchangeKind::Send || task.exchange == ExchangeKind::Receive;
+    to.is_within = is_message && inputs.network.is_within(rank, task.peer);
+    to.line = to.is_within ? inputs.network.within.line : inputs.network.of(task.exchange).line;
+    const double sent = to.total_bytes();
+    to.seconds = inputs.exchange_work[NetworkModel::index_of(task.exchange)].at(sent);
   }
+  return tasks;
+}
+
+double slot_bytes(const Plan& plan, std::uint32_t rank, const Task& exchange, std::uint32_t slot,
+                  const CostInputs& inputs) {
+  return TaskCosts(plan, inputs).bytes(plan.ranks[rank], exchange, slot);
+}
+
+Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs, PlanSpans* spans) {
+  CINCH_TRY(check_inputs(plan, inputs));
   const auto& ready = inputs.ready_seconds;
   if (ready.empty()) return simulate(plan, inputs, 0, spans);
-  if (ready.size() != plan.tensors.size()) {
-    return invalid(fmt::format("{} ready times of {} tensors", ready.size(), plan.tensors.size()));
-  }
   // Ranks learn the order from a first step in the plan's own order, as SyncSession does.
   const PlanCost first = TRY(simulate(plan, inputs, 0, nullptr));
   const bool waits = 2 * std::ranges::max(ready) > first.seconds;

@@ -129,6 +129,13 @@ struct SimulatedTask {
   double total_bytes() const { return std::accumulate(sent_bytes.begin(), sent_bytes.end(), 0.0); }
 };
 
+/// A rank's tasks with their times, in the plan's order. Errors: as of estimate_cost.
+Result<std::vector<SimulatedTask>> simulated_tasks(const Plan& plan, std::uint32_t rank,
+                                                   const CostInputs& inputs);
+/// How many bytes of a slot of the rank's exchange are in use.
+double slot_bytes(const Plan& plan, std::uint32_t rank, const Task& exchange, std::uint32_t slot,
+                  const CostInputs& inputs);
+
 /// If ranks of a machine compute at once on more threads than it has cores, they slow down.
 struct SharedCores {
   std::uint32_t ranks_per_machine = 1;
