@@ -29,6 +29,7 @@ RUNTIME = ["runtime"]
 # (cinch_room).
 ROOMS = {
     "core": "",
+    "fabric": "",
     "payload": "",
     "image": "",
     "tuning": "image",
