@@ -81,6 +81,16 @@ TEST(RoutingFailures, ColoursWhoseSpineIsOutOfReachGoWhereLeastIs) {
   EXPECT_EQ(routed.report.num_pieces, 6u);
 }
 
+// Three flows go over two spines. The third spine reaches one leaf alone, and so carries nothing.
+TEST(RoutingFailures, ASpineOfOneLeafIsNoWay) {
+  Fabric fabric{.num_leaves = 3, .hosts_per_leaf = 6, .num_spines = 3};
+  fabric.down_links = {{0, 1}, {1, 1}};
+  const Flows flows = {{0, 6, 1}, {1, 7, 1}, {2, 8, 1}};
+  const Routed routed = route(fabric, flows, {RoutingRule::Coloured}, 2);
+  EXPECT_EQ(routed.report.largest_load, (Fraction{3, 2}));
+  EXPECT_EQ(routed.report.num_pieces, 4u);
+}
+
 TEST(RoutingFailures, NoSpineIsLeft) {
   Fabric fabric{.num_leaves = 3, .hosts_per_leaf = 2, .num_spines = 2};
   fabric.down_links = {{0, 0}, {1, 1}};
