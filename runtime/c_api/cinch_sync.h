@@ -372,6 +372,7 @@ typedef struct cinch_sync_restored {
   size_t num_reset;   /* set to their initial values */
   /* what was reset or left over, and why, one a line; valid as long as `sync` */
   const char* notes;
+  size_t num_left; /* saved by this rank, and not taken by any */
 } cinch_sync_restored;
 /* Restores the states that the ranks of an earlier run saved, whatever its plan and number of
  * ranks. All ranks call it with the same bytes, between the same steps, and go on with the step

@@ -149,6 +149,14 @@ std::optional<JsonPart> JsonPart::find(const char* key) const {
   return JsonPart{value.at(key), where.empty() ? key : where + "." + key};
 }
 
+void JsonPart::refuse_others(std::initializer_list<std::string_view> keys) const {
+  if (!value.is_object()) refuse("is not an object");
+  for (const auto& [key, entry] : value.items()) {
+    if (std::ranges::find(keys, key) != keys.end()) continue;
+    JsonPart{entry, where.empty() ? key : where + "." + key}.refuse("is not known");
+  }
+}
+
 JsonPart JsonPart::at(const char* key) const {
   const std::optional<JsonPart> found = find(key);
   if (!found) refuse(fmt::format("has no \"{}\"", key));

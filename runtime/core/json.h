@@ -1,6 +1,7 @@
 // JSON from untrusted files and from people.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -49,6 +50,8 @@ struct JsonPart {
 
   [[noreturn]] void refuse(const std::string& why) const;
   JsonPart at(const char* key) const;
+  /// Refuses entries of the object with other keys: a typing error would else say nothing.
+  void refuse_others(std::initializer_list<std::string_view> keys) const;
   /// None: the object has no such entry.
   std::optional<JsonPart> find(const char* key) const;
   std::vector<JsonPart> entries() const;

@@ -156,6 +156,26 @@ std::size_t num_compressions(const ExchangeOption& option) {
       std::ranges::count(option, OptionAction::Compress, &OptionStep::action));
 }
 
+bool compresses_copies(const ExchangeOption& option) {
+  // Scopes whose ranks hold the same values.
+  std::vector<OptionScope> alike;
+  for (const OptionStep& step : option) {
+    switch (step.action) {
+      case OptionAction::Compress:
+        if (!alike.empty()) return true;
+        break;
+      case OptionAction::AllReduce:
+      case OptionAction::AllGather:
+      case OptionAction::Broadcast:
+        alike.push_back(step.scope);
+        break;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
 std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits) {
   return Enumeration(limits).run();
 }

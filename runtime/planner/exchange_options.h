@@ -24,6 +24,10 @@ std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits = {}
 
 std::size_t num_compressions(const ExchangeOption& option);
 
+/// Does a step compress values that several ranks hold alike? Where a program draws random numbers,
+/// each of them then gets another payload, and ranks end with different updates.
+bool compresses_copies(const ExchangeOption& option);
+
 /// "reduce_scatter intra, compress gpu, all_to_all inter of payloads, …"; and back, if it is one of
 /// them all.
 std::string describe_option(const ExchangeOption& option);

@@ -26,6 +26,7 @@ constexpr std::uint64_t kLeastPiece = 4, kMostPiece = UINT64_C(1) << 40;
 
 PlanRoute read_route(const JsonPart& from) {
   PlanRoute route;
+  from.refuse_others({"plan", "piece_bytes", "lengths", "option", "device"});
   const JsonPart plan = from.at("plan"), piece = from.at("piece_bytes"),
                  lengths = from.at("lengths");
   route.plan = plan.text();
@@ -40,6 +41,9 @@ PlanRoute read_route(const JsonPart& from) {
   if (const auto option = from.find("option")) {
     auto found = option_described(option->text());
     if (!found) option->refuse("is no way to exchange a tensor: " + option->value.dump());
+    if (compresses_copies(*found)) {
+      option->refuse("lets several ranks compress the same values, each in its own way");
+    }
     route.option = std::move(*found);
   }
   if (const auto device = from.find("device")) {
@@ -52,6 +56,7 @@ PlanRoute read_route(const JsonPart& from) {
 PlanFile::Tensor read_tensor(const JsonPart& from, const PlanFile& file) {
   constexpr std::uint64_t kMostElems = (UINT64_C(1) << 32) - 1;
   PlanFile::Tensor tensor;
+  from.refuse_others({"name", "rows", "columns", "program", "route"});
   tensor.name = from.at("name").text();
   const auto rows = from.at("rows").count(kMostElems), cols = from.at("columns").count(kMostElems);
   if (cols > 0 && rows > kMostElems / cols) from.refuse("has 2^32 elements or more");

@@ -25,12 +25,18 @@ class FabricLinks : public SimulatedLinks {
     std::uint64_t id = 0;
     Picoseconds latency = 0;
   };
+  // A way that was found before.
+  struct Known {
+    std::size_t path = 0;
+    Picoseconds latency = -1;  // below 0: not yet
+  };
   Picoseconds next();
 
   const Topology& topology_;
   std::vector<double>* carried_;
   FlowNetwork flows_;
-  std::vector<Sent> sent_;  // by number of the flow
+  std::vector<Known> known_;  // by sender and receiver
+  std::vector<Sent> sent_;    // by number of the flow
   std::vector<std::uint64_t> ended_;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
 };

@@ -23,25 +23,28 @@ double parts_per_picosecond(double bytes_per_second) {
 FlowNetwork::FlowNetwork(std::vector<double> link_bytes_per_second)
     : capacity_(link_bytes_per_second.size()),
       carried_(link_bytes_per_second.size()),
-      paths_of_(link_bytes_per_second.size()),
       left_(link_bytes_per_second.size()),
       open_(link_bytes_per_second.size()),
-      num_open_(link_bytes_per_second.size()) {
+      num_open_(link_bytes_per_second.size()),
+      paths_of_(link_bytes_per_second.size()) {
   std::ranges::transform(link_bytes_per_second, capacity_.begin(), parts_per_picosecond);
 }
 
-void FlowNetwork::start(const FlowPath& path, std::uint64_t bytes, std::uint64_t id) {
+std::size_t FlowNetwork::add_path(const FlowPath& path) {
   const auto [known, is_new] = known_.try_emplace(path, paths_.size());
   if (is_new) paths_.push_back({path});
-  Path& to = paths_[known->second];
+  return known->second;
+}
+
+void FlowNetwork::start(std::size_t path, std::uint64_t bytes, std::uint64_t id) {
+  Path& to = paths_[path];
   if (to.flows.empty()) {
     to.served = 0;
-    active_.push_back(known->second);
-    for (const auto& [link, part] : path.links) paths_of_[link].push_back(known->second);
+    active_.push_back(path);
   }
   const auto parts = static_cast<Served>(bytes) * static_cast<Served>(kPartsPerByte);
   to.flows.emplace(to.served + parts, id);
-  for (const auto& [link, part] : path.links) carried_[link] += part * static_cast<double>(bytes);
+  for (const auto& [link, part] : to.of.links) carried_[link] += part * static_cast<double>(bytes);
   ++num_active_;
   is_stale_ = true;
 }
@@ -79,10 +82,7 @@ void FlowNetwork::advance(Picoseconds now, std::vector<std::uint64_t>& ended) {
   if (is_stale_) update_rates();
   for (const std::size_t index : active_) {
     Path& path = paths_[index];
-    if (!end_flows(path, now, ended)) continue;
-    is_stale_ = true;
-    if (!path.flows.empty()) continue;
-    for (const auto& [link, part] : path.of.links) std::erase(paths_of_[link], index);
+    if (end_flows(path, now, ended)) is_stale_ = true;
   }
   std::erase_if(active_, [this](std::size_t index) { return paths_[index].flows.empty(); });
   now_ = now;
@@ -109,7 +109,9 @@ std::size_t FlowNetwork::freeze_least() {
   double share = std::numeric_limits<double>::infinity(), most = share;
   for (const std::uint32_t link : in_use_) share = std::min(share, share_of(link));
   for (const std::size_t index : active_) {
-    if (!is_frozen_[index]) most = std::min(most, most_of(paths_[index]));
+    if (!is_frozen_[index] && paths_[index].of.most_bytes_per_second > 0) {
+      most = std::min(most, most_of(paths_[index]));
+    }
   }
   chosen_.clear();
   if (most < share) {
@@ -148,7 +150,9 @@ void FlowNetwork::update_rates() {
         in_use_.push_back(link);
         left_[link] = capacity_[link];
         open_[link] = 0;
+        paths_of_[link].clear();
       }
+      paths_of_[link].push_back(index);
       open_[link] += part * static_cast<double>(paths_[index].flows.size());
     }
   }

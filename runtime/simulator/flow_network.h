@@ -37,9 +37,11 @@ class FlowNetwork {
  public:
   explicit FlowNetwork(std::vector<double> link_bytes_per_second);
 
+  /// Returns the number of the path, for start. Paths that are alike have one number.
+  std::size_t add_path(const FlowPath& path);
   /// Starts a flow of at least a byte at the time that advance has come to. `id` is told when it
   /// ends.
-  void start(const FlowPath& path, std::uint64_t bytes, std::uint64_t id);
+  void start(std::size_t path, std::uint64_t bytes, std::uint64_t id);
   /// When the next flow ends if none starts before; kNeverEnds: none is under way.
   Picoseconds next_end();
   /// Goes on to `now`, at most next_end(), and appends the ids of flows that end there.
@@ -78,18 +80,18 @@ class FlowNetwork {
   std::vector<double> carried_;
   std::map<FlowPath, std::size_t> known_;
   std::vector<Path> paths_;
-  std::vector<std::size_t> active_;                 // paths with flows
-  std::vector<std::vector<std::size_t>> paths_of_;  // by link: active paths
+  std::vector<std::size_t> active_;  // paths with flows
   Picoseconds now_ = 0, next_end_ = kNeverEnds;
   std::size_t num_active_ = 0;
   bool is_stale_ = false;  // rates
   // Of an update.
-  std::vector<double> left_;           // by link
-  std::vector<double> open_;           // by link: flows without a rate, by their parts
-  std::vector<std::size_t> num_open_;  // by link: such paths
-  std::vector<std::uint32_t> in_use_;  // links
-  std::vector<bool> is_frozen_;        // by path
-  std::vector<std::size_t> chosen_;    // paths
+  std::vector<double> left_;                        // by link
+  std::vector<double> open_;                        // by link: flows without a rate, by their parts
+  std::vector<std::size_t> num_open_;               // by link: such paths
+  std::vector<std::uint32_t> in_use_;               // links
+  std::vector<std::vector<std::size_t>> paths_of_;  // by link in use: active paths
+  std::vector<bool> is_frozen_;                     // by path
+  std::vector<std::size_t> chosen_;                 // paths
 };
 
 }  // namespace cinch::rt

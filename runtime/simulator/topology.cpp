@@ -196,6 +196,8 @@ Topology::Join read_join(const JsonPart& from, std::size_t num_sites) {
 
 Topology::Shape read_shape(const JsonPart& file) {
   Topology::Shape shape;
+  file.refuse_others({"file", "format", "ranks_per_machine", "machines_per_leaf", "spines",
+                      "machine", "nic", "uplink", "sites", "joins", "links"});
   shape.ranks_per_machine = number_in(file, "ranks_per_machine", 1);
   shape.machines_per_leaf = number_in(file, "machines_per_leaf", 1);
   shape.nic = read_port(file.at("nic"));

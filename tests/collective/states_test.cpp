@@ -338,6 +338,33 @@ std::vector<std::string> run_with_fault(const SyncCase& one_case, const LastExch
   return errors;
 }
 
+// A residual that no rank encodes again is lost, and must not count as taken: that of an inner rank
+// of a tree, which adds its gradient as it is, and those of owners where no sum is encoded.
+TEST(States, ThatNoRankTakesAreTold) {
+  struct Change {
+    const char *from, *to;
+    bool is_lost;
+  };
+  for (const Change& change :
+       {Change{"allgather", "two_shot", false}, Change{"allgather", "allgather", false},
+        Change{"tree", "tree", false}, Change{"ring", "ring", false},
+        Change{"allgather", "tree", true}, Change{"allgather", "ring", true},
+        Change{"ring", "allgather", true}, Change{"two_shot", "allgather", true}}) {
+    const std::string program = "error_feedback(topk(ratio: 0.1))";
+    const auto of = [&](const char* plan) { return make_case({.program = program, .plan = plan}); };
+    const Outcome before = run(of(change.from), 0, 2);
+    const Outcome after = run(of(change.to), 2, 0, before.saved);
+    std::size_t num_left = 0;
+    std::string notes;
+    for (const rt::RestoreReport& report : after.reports) {
+      num_left += report.num_left;
+      for (const std::string& note : report.notes) notes += note + "\n";
+    }
+    EXPECT_EQ(num_left > 0, change.is_lost) << change.from << " to " << change.to << ": " << notes;
+    EXPECT_EQ(notes.find("left over") != std::string::npos, change.is_lost) << notes;
+  }
+}
+
 TEST(States, OfAStepThatARankDidNotLearnTheEndOfGoTogether) {
   const SyncCase one_case = make_case({.plan = "ring"});
   for (const LastExchange& last :

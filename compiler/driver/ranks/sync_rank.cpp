@@ -301,6 +301,7 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                            {"kept", report.restored->num_kept},
                            {"joined", report.restored->num_joined},
                            {"reset", report.restored->num_reset},
+                           {"left", report.restored->num_left},
                            {"notes", report.restored->notes}};
   return written;
 }

@@ -50,7 +50,8 @@ CallStatus tell_restored(cinch_sync& sync, const rt::RestoreReport& report,
   for (const std::string& note : report.notes) sync.notes += note + "\n";
   if (restored == nullptr) return rt::Ok{};
   const cinch_sync_restored told{sizeof told,       report.next_step, report.num_kept,
-                                 report.num_joined, report.num_reset, sync.notes.c_str()};
+                                 report.num_joined, report.num_reset, sync.notes.c_str(),
+                                 report.num_left};
   return write_struct(told, restored, "restored");
 }
 

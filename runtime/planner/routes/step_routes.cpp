@@ -183,7 +183,8 @@ class StepPlanner {
     constexpr std::size_t kMostCompressions = 2;
     for (ExchangeOption& option :
          all_exchange_options({.has_cpu = false, .most_compressions = kMostCompressions})) {
-      if (num_compressions(option) == 0 || option == usual_hierarchical_option()) continue;
+      const bool is_usual = option == usual_hierarchical_option();
+      if (num_compressions(option) == 0 || is_usual || compresses_copies(option)) continue;
       RouteWay way{codec, {.plan = "hierarchical"}};
       way.route.piece_bytes = request_.piece_bytes.front();
       way.route.option = option;

@@ -118,6 +118,7 @@ class SyncRestored(ctypes.Structure):
         ("num_joined", c_size_t),
         ("num_reset", c_size_t),
         ("notes", c_char_p),
+        ("num_left", c_size_t),
     ]
 
 

@@ -48,6 +48,7 @@ class Restored:
     num_joined: int
     num_reset: int
     notes: str
+    num_left: int  # saved by this rank, and not taken by any
 
 
 class Synchronizer:
@@ -315,7 +316,7 @@ class Synchronizer:
             data = (ctypes.c_char_p * len(saved))(*saved)
             sizes = (ctypes.c_size_t * len(saved))(*map(len, saved))
             _library.call("cinch_sync_states_load", self._alive(), data, sizes, len(saved), ctypes.byref(told))
-        return Restored(told.next_step, told.num_kept, told.num_joined, told.num_reset, _library.text_of(told.notes))
+        return Restored(told.next_step, told.num_kept, told.num_joined, told.num_reset, _library.text_of(told.notes), told.num_left)
 
     def states_reset(self, tensor: int) -> None:
         """The tensor's states become what they were before the first step. All ranks call it between the same steps."""

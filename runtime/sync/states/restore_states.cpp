@@ -9,6 +9,7 @@
 
 #include "runtime/call/joins.h"
 #include "runtime/call/state_file.h"
+#include "runtime/planner/planner.h"
 #include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
@@ -54,11 +55,15 @@ class Restorer {
 
   Restorer(const Plan& plan, std::uint32_t rank, std::span<const RankCheckpoint> saved,
            std::span<const std::uint32_t> apart)
-      : plan_(plan), rank_(rank), saved_(saved), apart_(apart) {}
+      : plan_(plan), rank_(rank), saved_(saved), apart_(apart) {
+    for (const Task& task : plan.ranks[rank].tasks) note_use(task);
+  }
 
   // Finds new states for a site, which now has `own`; nothing: it begins anew.
   Found find(const SiteKey& key, const ProgramInfo& info, std::span<const std::uint8_t> own) {
     const Piece& piece = plan_.pieces[key.piece];
+    // Its `finish` may use what encoding does not.
+    if (info.has_finish && key.site == Site::Worker) used_.insert({key.piece, key.site});
     collect(plan_.tensors[piece.tensor], key.site);
     if (!reason_.empty()) return reset(key, reason_);
     const auto present = TRY(parse_states(own));
@@ -103,21 +108,63 @@ class Restorer {
     return std::nullopt;
   }
 
+  // The states that a task changes. Those of a site where the rank only decodes, as an inner rank
+  // of a tree does with gradients, are kept and never used.
+  void note_use(const Task& task) {
+    const bool has_program = task.kind == TaskKind::Part || task.kind == TaskKind::Synchronise;
+    if (!has_program && (task.kind != TaskKind::Encode || is_dense(plan_, task))) return;
+    const Site site = has_program ? Site::Worker : task.site;
+    for (const std::uint32_t piece : pieces_of(plan_, task)) used_.insert({piece, site});
+  }
+
   // Saved states that nothing uses, and why. For sites that move between ranks with the plan, only
-  // those of tensors that no longer exist: another rank may have used the others.
-  std::map<std::string, std::string> left_over() const {
+  // those of tensors that no longer exist, or whose plan has no such site: another rank may have
+  // used the others.
+  std::map<std::string, std::string> left_over() {
     std::map<std::string, std::string> found;
     for (const RankCheckpoint& one : saved_) {
       for (const SavedSite& of : one.sites) {
-        const std::string what = fmt::format("{}@{}", of.tensor, site_name(of.site));
-        if (std::ranges::find(plan_.tensors, of.tensor, &PlanTensor::name) == plan_.tensors.end()) {
-          found[what] = "there is no such tensor";
-        } else if (one.rank == rank_ && is_of_rank(of.site) && !asked_.contains(what)) {
-          found[what] = "the tensor keeps no states there";
-        }
+        const std::string why = why_left(one, of);
+        if (why.empty() || !holds_anything(of)) continue;
+        found[fmt::format("{}@{}", of.tensor, site_name(of.site))] = why;
+        if (one.rank == rank_) ++report.num_left;
       }
     }
     return found;
+  }
+
+  // Zeros are no loss: they are what most states begin with.
+  static bool holds_anything(const SavedSite& of) {
+    const auto file = parse_states(of.states);
+    if (!file) return true;
+    return std::ranges::any_of(file->states, [](const StateView& state) {
+      return std::ranges::any_of(state.bytes, [](std::uint8_t byte) { return byte != 0; });
+    });
+  }
+
+  std::string why_left(const RankCheckpoint& one, const SavedSite& of) const {
+    const auto tensor = std::ranges::find(plan_.tensors, of.tensor, &PlanTensor::name);
+    if (tensor == plan_.tensors.end()) return "there is no such tensor";
+    const std::string& plan = tensor->plan.empty() ? plan_.name : tensor->plan;
+    const bool is_of_sum = of.site == Site::Owner || of.site == Site::Return;
+    if (is_of_sum && (tensor->codec == kDense || !encodes_sums(plan))) {
+      return "sums are not encoded any more";
+    }
+    if (one.rank != rank_ || !is_of_rank(of.site)) return "";
+    if (!asked_.contains(fmt::format("{}@{}", of.tensor, site_name(of.site)))) {
+      return "the tensor keeps no states there";
+    }
+    if (one.plan == plan_of_sums(plan_) && one.world == plan_.world()) return "";
+    std::int64_t taken = 0;
+    for (const auto& [piece, site] : used_) {
+      const Piece& present = plan_.pieces[piece];
+      if (site != of.site || &plan_.tensors[present.tensor] != &*tensor) continue;
+      const std::int64_t begin = std::max(present.first, of.first),
+                         end = std::min(present.first + present.num_elems, of.first + of.num_elems);
+      taken += std::max<std::int64_t>(0, end - begin);
+    }
+    if (taken >= of.num_elems) return "";
+    return fmt::format("the rank encodes {} of {} elements there", taken, of.num_elems);
   }
 
   // Collects all states of the tensor that may go to the site on this rank, or the reason why there
@@ -180,6 +227,7 @@ class Restorer {
   std::string reason_;                    // why there are none
   std::map<std::string, int> resets_;     // pieces, by the note about them
   std::set<std::string> asked_;           // tensors and sites for which states were searched
+  std::set<std::pair<std::uint32_t, Site>> used_;  // pieces, and sites whose states tasks change
 };
 
 // `after`, apart from pieces that the step has left as they were in `sites`.

@@ -51,6 +51,8 @@ struct RestoreReport {
   // This rank's counts of pieces and sites. Their states were restored as saved, joined from states
   // of other pieces, or set to initial values.
   std::size_t num_kept = 0, num_joined = 0, num_reset = 0;
+  /// What this rank saved for pieces and sites, and no rank takes.
+  std::size_t num_left = 0;
   /// What was reset or left over, and why: "fc1@hop begins anew: …".
   std::vector<std::string> notes;
 };

@@ -85,7 +85,7 @@ def with_states_of(engine: "Engine", old: Synchronizer, opened: Callable[[], Syn
     if not is_lost:
         restored = new.states_load(of_all_ranks(saved, engine.group))
         # Sites that no rank had before have nothing to lose.
-        own_lost = restored.num_reset - sum(now for was, now in zip(all_before, after) if was == 0)
+        own_lost = restored.num_left + restored.num_reset - sum(now for was, now in zip(all_before, after) if was == 0)
         is_lost = _added(engine, [own_lost])[0] > 0
     (new if is_lost else old).close()
     return old if is_lost else new

@@ -80,6 +80,22 @@ TEST(ExchangeOptions, EndWithRawValues) {
   }
 }
 
+TEST(ExchangeOptions, TellsWhereRanksCompressCopies) {
+  EXPECT_FALSE(compresses_copies(usual_hierarchical_option()));
+  // What a program with random draws gave ranks different updates under, and did not.
+  for (const char* text :
+       {"reduce_scatter intra, compress gpu, all_gather inter of payloads, decompress gpu, "
+        "compress "
+        "gpu, all_gather intra of payloads, decompress gpu",
+        "compress gpu, all_to_all intra of payloads, all_gather inter of payloads, decompress gpu, "
+        "compress gpu, all_gather intra of payloads, decompress gpu"}) {
+    EXPECT_TRUE(compresses_copies(*option_described(text))) << text;
+  }
+  EXPECT_FALSE(compresses_copies(*option_described(
+      "compress gpu, all_to_all intra of payloads, decompress gpu, compress gpu, all_gather inter "
+      "of payloads, all_gather intra of payloads, decompress gpu")));
+}
+
 TEST(ExchangeOptions, AreDescribed) {
   EXPECT_EQ(describe_option(all_exchange_options().front()), "all_reduce flat");
   EXPECT_EQ(describe_option(all_exchange_options().back()),

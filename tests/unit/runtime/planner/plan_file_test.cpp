@@ -20,7 +20,7 @@ PlanFile sample() {
   file.programs = {{"topk(ratio: 0.1)", {1, UINT64_MAX}}, {"onebit", {2, 3}}};
   file.routes = {{"two_shot", 4096}, {"allgather", 1 << 20, LengthPolicy::Exchanged}};
   file.routes[1].device = OptionDevice::Cpu;
-  file.routes[0].option = all_exchange_options().back();
+  file.routes[0].option = all_exchange_options({.has_cpu = false})[3];
   file.tensors = {{"a", 10, 20, 1, 0}, {"b", 7, 1, kDense, 1}, {"c", 100, 1, 0, 1}};
   file.profile = "00ff";
   file.predicted_seconds = 0.25;
@@ -135,6 +135,12 @@ TEST(PlanFile, RefusesDamage) {
   EXPECT_EQ(edited("/routes/1/device", "gpu"), "plan: routes[1].device: is not cpus: \"gpu\"");
   EXPECT_EQ(edited("/routes/0/option", "all_reduce"),
             "plan: routes[0].option: is no way to exchange a tensor: \"all_reduce\"");
+  EXPECT_EQ(edited("/routes/1/devicex", "cpus"), "plan: routes[1].devicex: is not known");
+  const auto all = all_exchange_options();
+  const auto copies = std::ranges::find_if(all, compresses_copies);
+  EXPECT_EQ(edited("/routes/0/option", describe_option(*copies)),
+            "plan: routes[0].option: lets several ranks compress the same values, each in its own "
+            "way");
   EXPECT_EQ(edited("/programs/0/fingerprint", "xyz"),
             "plan: programs[0].fingerprint: is not 32 hexadecimal digits");
   EXPECT_EQ(edited("/tensors", 5), "plan: tensors: is not a list");

@@ -32,7 +32,7 @@ std::vector<Picoseconds> run(FlowNetwork& network, std::size_t count) {
 
 TEST(FlowNetwork, AFlowHasItsLinksAlone) {
   FlowNetwork network({12.5 * kGigabyte, 12.5 * kGigabyte, 12.5 * kGigabyte, 12.5 * kGigabyte});
-  network.start(over({0, 1, 2, 3}), 1'000'000, 0);
+  network.start(network.add_path(over({0, 1, 2, 3})), 1'000'000, 0);
   EXPECT_EQ(run(network, 1)[0], 80'000'000);
   EXPECT_EQ(network.carried_bytes()[2], 1e6);
 }
@@ -40,9 +40,9 @@ TEST(FlowNetwork, AFlowHasItsLinksAlone) {
 // The textbook's case: what one flow cannot use, the other has.
 TEST(FlowNetwork, WhatAFullLinkLeavesIsForOthers) {
   FlowNetwork network({1 * kGigabyte, 3 * kGigabyte});
-  network.start(over({0}), 1000, 0);
-  network.start(over({0, 1}), 1000, 1);
-  network.start(over({1}), 2500, 2);
+  network.start(network.add_path(over({0})), 1000, 0);
+  network.start(network.add_path(over({0, 1})), 1000, 1);
+  network.start(network.add_path(over({1})), 2500, 2);
   // 0.5, 0.5 and 2.5 bytes a nanosecond: all but the last end at 2000 and 1000 nanoseconds.
   const auto ends = run(network, 3);
   EXPECT_EQ(ends[2], 1'000'000);
@@ -52,8 +52,8 @@ TEST(FlowNetwork, WhatAFullLinkLeavesIsForOthers) {
 
 TEST(FlowNetwork, AFlowMayHaveAMost) {
   FlowNetwork network({3 * kGigabyte});
-  network.start(over({0}, 1 * kGigabyte), 1000, 0);
-  network.start(over({0}), 2000, 1);
+  network.start(network.add_path(over({0}, 1 * kGigabyte)), 1000, 0);
+  network.start(network.add_path(over({0})), 2000, 1);
   const auto ends = run(network, 2);
   EXPECT_EQ(ends[0], 1'000'000);
   EXPECT_EQ(ends[1], 1'000'000);
@@ -62,17 +62,17 @@ TEST(FlowNetwork, AFlowMayHaveAMost) {
 TEST(FlowNetwork, PartsOfAFlowShareManyLinks) {
   // Each half over one of two links: as fast as both together.
   FlowNetwork network({1 * kGigabyte, 1 * kGigabyte});
-  network.start({{{0, 0.5}, {1, 0.5}}, 0}, 4000, 0);
+  network.start(network.add_path({{{0, 0.5}, {1, 0.5}}, 0}), 4000, 0);
   EXPECT_EQ(run(network, 1)[0], 2'000'000);
 }
 
 TEST(FlowNetwork, LaterFlowsTakeTheirShare) {
   FlowNetwork network({1 * kGigabyte});
   std::vector<std::uint64_t> ended;
-  network.start(over({0}), 1000, 0);
+  network.start(network.add_path(over({0})), 1000, 0);
   network.advance(500'000, ended);
   EXPECT_TRUE(ended.empty());
-  network.start(over({0}), 250, 1);
+  network.start(network.add_path(over({0})), 250, 1);
   const auto ends = run(network, 2);
   EXPECT_EQ(ends[1], 1'000'000);
   EXPECT_EQ(ends[0], 1'250'000);
@@ -121,7 +121,7 @@ TEST(FlowNetwork, SharesAreMaxMinFair) {
       for (const double each : capacity) speeds.push_back(each * kGigabyte);
       FlowNetwork network(speeds);
       for (std::size_t g = 0; g < flows.size(); ++g) {
-        network.start(flows[g], g == f ? 10'000 : 1'000'000'000, g);
+        network.start(network.add_path(flows[g]), g == f ? 10'000 : 1'000'000'000, g);
       }
       const double rate = 10'000 * 1000.0 / static_cast<double>(network.next_end());
       EXPECT_NEAR(rate, rates[f], 0.01) << i << ", flow " << f;
@@ -138,8 +138,9 @@ TEST(FlowNetwork, AlwaysEnds) {
   std::uint64_t bytes = 0;
   for (std::uint32_t rank = 0; rank < count; ++rank) {
     bytes = 1 + random() % 1'000'003;
-    network.start(over({2 * rank, 2 * ((rank + 1) % static_cast<std::uint32_t>(count)) + 1}), bytes,
-                  rank);
+    network.start(network.add_path(
+                      over({2 * rank, 2 * ((rank + 1) % static_cast<std::uint32_t>(count)) + 1})),
+                  bytes, rank);
   }
   const auto ends = run(network, count);
   EXPECT_GT(*std::ranges::min_element(ends), 0);
