@@ -35,8 +35,8 @@ struct SpeedOptions {
 Result<CodecSpeed> measure_codec(std::uint32_t codec, ConstTensorView gradient, std::int64_t rows,
                                  std::int64_t cols, const SpeedOptions& options);
 
-/// Measures copies of gradients from the device to pinned host memory, and back; sets `copy_out` and
-/// `copy_in`. Errors: OutOfMemory, Device.
+/// Measures copies of gradients from the device to pinned host memory, and back; sets `copy_out`
+/// and `copy_in`. Errors: OutOfMemory, Device.
 Status measure_copies(const SyncDevice& device, std::int64_t elems, CpuSpeeds& to);
 
 /// Measures tensors that are sent as plain f32; sets `dense` and `clear`. Errors: those of

@@ -48,7 +48,8 @@ ROOMS = {
     "transports/nccl": "module collective gpu",
     "transports/ucx": "module collective",
     "sync": "image payload collective plan call planner exec gpu session device",
-    "autoplan": "collective plan planner call session sync",
+    "autoplan": "collective plan planner call exec gpu session device sync",
+    "simulator": "image payload collective plan call planner",
     "c_api": "image payload tuning module collective plan call planner exec gpu session transports sync autoplan",
 }
 

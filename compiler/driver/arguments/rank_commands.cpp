@@ -208,9 +208,9 @@ void add_plan(Registry& registry) {
 
 void add_simulate(Registry& registry) {
   auto options = std::make_shared<SimulateCommandOptions>();
-  CLI::App* command = registry.add(
-      "simulate", "predicts a step on a fabric that is described, not at hand", run_simulate,
-      options);
+  CLI::App* command =
+      registry.add("simulate", "predicts a step on a fabric that is described, not at hand",
+                   run_simulate, options);
   add_value(command, "plan_file", options->file, "PLAN.json", "what `cinch plan` has written");
   add_value(command, "--topology", options->topology, "FABRIC.json",
             "machines, leaves, spines and sites, and their links");

@@ -297,12 +297,10 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                   {"phases", rt::phases_json(plan.ranks[0], report.times[0])}};
   if (report.times[0].is_in_parts) written["backward_ms"] = backward_ms(report.times);
   if (report.restored)
-    written["restored"] = {{"next_step", report.restored->next_step},
-                           {"kept", report.restored->num_kept},
-                           {"joined", report.restored->num_joined},
-                           {"reset", report.restored->num_reset},
-                           {"left", report.restored->num_left},
-                           {"notes", report.restored->notes}};
+    written["restored"] = {
+        {"next_step", report.restored->next_step}, {"kept", report.restored->num_kept},
+        {"joined", report.restored->num_joined},   {"reset", report.restored->num_reset},
+        {"left", report.restored->num_left},       {"notes", report.restored->notes}};
   return written;
 }
 

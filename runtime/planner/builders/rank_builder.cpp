@@ -160,8 +160,8 @@ void RankBuilder::begin_round(bool is_sized) {
 }
 
 void RankBuilder::fetch_for(const Task& task) {
-  const bool reads = task.kind == TaskKind::Add ||
-                     (task.kind == TaskKind::Encode && task.from == Value::Gradient);
+  const bool reads =
+      task.kind == TaskKind::Add || (task.kind == TaskKind::Encode && task.from == Value::Gradient);
   if (!reads) return;
   is_fetched_.resize(plan_.groups.size());
   Task fetch{.kind = TaskKind::Fetch};
@@ -181,8 +181,8 @@ void RankBuilder::add(Task task) {
     return;
   }
   fetch_for(task);
-  const bool updates = (task.kind == TaskKind::Decode || task.kind == TaskKind::Finish) &&
-                       task.to == Value::Update;
+  const bool updates =
+      (task.kind == TaskKind::Decode || task.kind == TaskKind::Finish) && task.to == Value::Update;
   Task deliver{.kind = TaskKind::Deliver};
   for (const std::uint32_t group : task.groups) {
     if (updates && is_there(group)) deliver.groups.push_back(group_of_values(plan_, group));
