@@ -18,7 +18,7 @@ class TaskCosts {
   double seconds(const Task& task) const {
     switch (task.kind) {
       case TaskKind::Clear:
-        return add_up(task, is_on_cpus(task) ? inputs_.on_cpus->clear : inputs_.clear);
+        return add_up(task, cpus_of(task) != nullptr ? cpus_of(task)->clear : inputs_.clear);
       case TaskKind::Encode:
         return add_up(task, speed_of(task).encode);
       case TaskKind::Decode:
@@ -37,9 +37,9 @@ class TaskCosts {
       case TaskKind::Part:
         return part_seconds(task);
       case TaskKind::Fetch:
-        return is_on_cpus(task) ? add_up(task, inputs_.on_cpus->copy_out) : 0;
+        return cpus_of(task) != nullptr ? add_up(task, cpus_of(task)->copy_out) : 0;
       case TaskKind::Deliver:
-        return is_on_cpus(task) ? add_up(task, inputs_.on_cpus->copy_in) : 0;
+        return cpus_of(task) != nullptr ? add_up(task, cpus_of(task)->copy_in) : 0;
       case TaskKind::Exchange:
       case TaskKind::Synchronise:
         break;
@@ -54,14 +54,17 @@ class TaskCosts {
   }
 
  private:
-  bool is_on_cpus(const Task& task) const { return task.on_cpus && inputs_.on_cpus; }
+  // Null: the rank's device works on the task.
+  const CpuSpeeds* cpus_of(const Task& task) const {
+    return task.on_cpus && inputs_.on_cpus ? &*inputs_.on_cpus : nullptr;
+  }
   const CodecSpeed& dense_of(const Task& task) const {
-    return is_on_cpus(task) ? inputs_.on_cpus->dense : inputs_.dense;
+    return cpus_of(task) != nullptr ? cpus_of(task)->dense : inputs_.dense;
   }
   const CodecSpeed& speed_of(const Task& task) const {
     const std::uint32_t codec = plan_.groups[task.groups[0]].codec;
     if (task.is_dense || codec == kDense) return dense_of(task);
-    return is_on_cpus(task) ? inputs_.on_cpus->codecs[codec] : inputs_.codecs[codec];
+    return cpus_of(task) != nullptr ? cpus_of(task)->codecs[codec] : inputs_.codecs[codec];
   }
   // Loops may run more often than for the measured tensor.
   double part_seconds(const Task& task) const {
@@ -266,6 +269,21 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs, PlanS
   const PlanCost first = TRY(simulate(plan, inputs, 0, nullptr));
   const bool waits = 2 * std::ranges::max(ready) > first.seconds;
   return simulate(plan, inputs, waits ? kFewBundlesAhead : kBundlesAhead, spans);
+}
+
+std::vector<double> tensor_ends(const Plan& plan, const PlanSpans& spans) {
+  std::vector<double> ends(plan.tensors.size(), 0);
+  for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+    for (std::size_t t = 0; t < spans[rank].size(); ++t) {
+      for (const std::uint32_t group : plan.ranks[rank].tasks[t].groups) {
+        for (const std::uint32_t piece : plan.groups[group].pieces) {
+          double& end = ends[plan.pieces[piece].tensor];
+          end = std::max(end, spans[rank][t].end);
+        }
+      }
+    }
+  }
+  return ends;
 }
 
 void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {

@@ -112,6 +112,9 @@ using PlanSpans = std::vector<std::vector<TaskSpan>>;
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs,
                                PlanSpans* spans = nullptr);
 
+/// By tensor: when the last of its tasks ends, on any rank.
+std::vector<double> tensor_ends(const Plan& plan, const PlanSpans& spans);
+
 // Runs tasks with known times as PlanRunner would. Each lane of a rank runs one task at a time, the
 // first that is ready. Exchanges begin in order as soon as they are ready, and overlap.
 

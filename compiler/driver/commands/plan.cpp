@@ -276,6 +276,7 @@ ExitCode run_plan(const PlanCommandOptions& options) {
   if (!options.output.empty()) write_file(options.output, rt::plan_file_to_json(plan.file));
   if (!options.trace.empty()) {
     std::vector<double> ready;
+    ready.reserve(plan.profile.tensors.size());
     for (const rt::ReadyTensor& tensor : plan.profile.tensors)
       ready.push_back(tensor.ready_seconds);
     write_file(options.trace, predicted_trace(plan.routes.plan, plan.routes.spans,

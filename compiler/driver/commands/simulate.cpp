@@ -158,7 +158,7 @@ class StepOnFabric {
       file.world = world_;
       file.ranks_per_machine = request_.ranks_per_machine;
       request_ = value_or_throw(rt::with_plan_file(std::move(request_), file), options_.file);
-    } else {
+    } else if (profile_) {
       for (const rt::ReadyTensor& tensor : profile_->tensors) {
         shapes.push_back(shape_of(tensor));
         rt::NpyArray array;
@@ -227,8 +227,7 @@ class StepOnFabric {
       asked.plan = plan;
       asked.routes.clear();
       asked.route_of.clear();
-      for (std::size_t t = 0; t < asked.tensors.size(); ++t) {
-        rt::PlanTensor& tensor = asked.tensors[t];
+      for (rt::PlanTensor& tensor : asked.tensors) {
         const bool is_whole = name == "f16" || codec == rt::kDense;
         tensor.codec = is_whole || tensor.codec != rt::kDense ? codec : rt::kDense;
       }
@@ -281,17 +280,7 @@ json StepOnFabric::links_json() const {
 
 // By how much each tensor ends later than the backward pass and all that end before it.
 json StepOnFabric::exposed_json() const {
-  std::vector<double> ends(plan_.tensors.size(), 0);
-  for (std::size_t rank = 0; rank < spans_.size(); ++rank) {
-    for (std::size_t t = 0; t < spans_[rank].size(); ++t) {
-      for (const std::uint32_t group : plan_.ranks[rank].tasks[t].groups) {
-        for (const std::uint32_t piece : plan_.groups[group].pieces) {
-          double& end = ends[plan_.pieces[piece].tensor];
-          end = std::max(end, spans_[rank][t].end);
-        }
-      }
-    }
-  }
+  const std::vector<double> ends = rt::tensor_ends(plan_, spans_);
   std::vector<std::size_t> order(ends.size());
   for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
   std::ranges::stable_sort(order, {}, [&](std::size_t t) { return ends[t]; });

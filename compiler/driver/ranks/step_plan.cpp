@@ -104,10 +104,10 @@ rt::SpeedTable measure(const PlanCommandOptions& options, const SyncSubject& sub
   table.dense = costs.dense;
   table.clear = costs.clear;
   rt::SpeedOptions beside = speed;
-  if (has_gpu) {
+  if (const auto& device = speed.session.device) {
     rt::CpuSpeeds& cpus = table.cpus.emplace();
     cpus.threads = table.threads;
-    value_or_throw(rt::measure_copies(*speed.session.device, most, cpus));
+    value_or_throw(rt::measure_copies(*device, most, cpus));
     beside.session.device.reset();
     rt::CostInputs on_cpus;
     value_or_throw(rt::measure_dense(most, beside, on_cpus));

@@ -296,10 +296,11 @@ class StepPlanner {
       if (!cost) continue;
       const double latency = TRY(latency_of(group, way, *cost));
       Cost& made = costs.emplace_back(std::move(way), *cost, latency);
-      if (made.way.route.device != OptionDevice::Cpu) continue;
+      const auto& cpus = request_.costs.on_cpus;
+      if (made.way.route.device != OptionDevice::Cpu || !cpus) continue;
       const auto elems = static_cast<double>(elems_of(group));
-      made.copy_out_seconds = request_.costs.on_cpus->copy_out.at(elems);
-      made.copy_in_seconds = request_.costs.on_cpus->copy_in.at(elems);
+      made.copy_out_seconds = cpus->copy_out.at(elems);
+      made.copy_in_seconds = cpus->copy_in.at(elems);
     }
     // The first route of a group is its fastest in f32.
     const auto by_time = [](const Cost& a, const Cost& b) {
@@ -523,18 +524,7 @@ class StepPlanner {
     PlanSpans& spans = found_.spans;
     const Plan& plan = found_.plan;
     (void)TRY(estimate_cost(plan, request_.costs, &spans));
-    std::vector<double> ends(tensors().size(), 0);
-    for (std::size_t rank = 0; rank < spans.size(); ++rank) {
-      for (std::size_t t = 0; t < spans[rank].size(); ++t) {
-        for (const std::uint32_t group : plan.ranks[rank].tasks[t].groups) {
-          for (const std::uint32_t piece : plan.groups[group].pieces) {
-            double& end = ends[plan.pieces[piece].tensor];
-            end = std::max(end, spans[rank][t].end);
-          }
-        }
-      }
-    }
-    describe_groups(ends);
+    describe_groups(tensor_ends(plan, spans));
     return Ok{};
   }
 

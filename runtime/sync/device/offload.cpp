@@ -206,8 +206,8 @@ Status OffloadTasks::run(const Task& task, PieceMemory& memory) {
 }
 
 Status OffloadTasks::end_step() {
-  const Status copied = copies_ == nullptr ? Status(Ok{}) : copies_->wait();
-  const Status on_gpu = gpu_->end_step(), on_host = host_->end_step();
+  Status copied = copies_ == nullptr ? Status(Ok{}) : copies_->wait();
+  Status on_gpu = gpu_->end_step(), on_host = host_->end_step();
   if (!copied) return copied;
   return on_gpu ? on_host : on_gpu;
 }
