@@ -228,6 +228,7 @@ struct SimulateCommandOptions {
   std::string topology;
   std::string slow;               // "0.1%:2x", "3:2x"
   std::vector<std::string> down;  // links
+  std::string format, output;     // of files for other simulators; empty: none
 };
 
 struct CacheOptions {

@@ -228,13 +228,17 @@ void add_simulate(Registry& registry) {
             "what `cinch plan --measure` has written; without it, programs are measured here");
   add_execution(command, options->step.execution);
   add_seconds(command, "--seconds", options->step.seconds, "time to measure each program, about");
-  add_value(command, "--slow", options->slow, "COUNT:FACTORx",
+  add_value(command, "--slow", options->slow, "RANKS:FACTORx",
             "so many ranks, or a share of them (0.1%), take FACTOR times as long to compute");
   add_value(command, "--down", options->down, "LINK",
             "links of the fabric that carry nothing, as leaf3-spine7");
   command->add_flag("--explain", options->step.explain, "prints the exposed time of each tensor");
   add_value(command, "--trace", options->step.trace, "FILE",
             "writes the timeline of the step, for Perfetto");
+  add_word(command, "--export", options->format, {"goal", "goal-one", "chakra"},
+           "writes the plan to the folder of --output for LogGOPSim (goal-one: each rank does one "
+           "thing at a time), ATLAHS (goal) or ASTRA-sim (chakra)");
+  add_value(command, "--output", options->output, "DIR", "the folder of --export");
   add_json(command, options->step.json);
   command->footer("Example: cinch simulate plan.json --topology cluster.json --ranks 64 --explain");
 }

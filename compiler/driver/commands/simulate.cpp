@@ -1,6 +1,7 @@
 // cinch simulate: what a step would take on a fabric that nobody has at hand.
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/step_plan.h"
 #include "compiler/driver/report/text.h"
+#include "runtime/planner/export/export_plan.h"
 #include "runtime/simulator/fabric_links.h"
 
 namespace cinch::driver {
@@ -92,6 +94,8 @@ class StepOnFabric {
     if (world_ <= kMostComparedRanks) compare();
   }
 
+  // "step.goal", or "step.RANK.et" for each rank.
+  void write_export() const;
   json report() const;
   void print(const json& report) const;
   void write_trace() const {
@@ -261,6 +265,31 @@ class StepOnFabric {
   std::vector<SimulatedStep> compared_;
 };
 
+void StepOnFabric::write_export() const {
+  if (options_.format.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(options_.output, error);
+  if (error) {
+    throw CommandError(ExitCode::AtFault, "{}: {}", options_.output, error.message());
+  }
+  const std::string stem = options_.output + "/step.";
+  if (options_.format != "chakra") {
+    const bool is_one = options_.format == "goal-one";
+    const auto streams = is_one ? rt::GoalStreams::One : rt::GoalStreams::Lanes;
+    write_file(stem + "goal", value_or_throw(rt::goal_of(plan_, costs_, streams)));
+    return;
+  }
+  // All are built before the first is written.
+  std::vector<std::vector<std::uint8_t>> files;
+  files.reserve(world_);
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    files.push_back(value_or_throw(rt::chakra_of(plan_, rank, costs_)));
+  }
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    write_file(fmt::format("{}{}.et", stem, rank), files[rank]);
+  }
+}
+
 // The busiest first.
 json StepOnFabric::links_json() const {
   std::vector<std::pair<double, std::size_t>> busy;
@@ -357,6 +386,9 @@ void StepOnFabric::print(const json& report) const {
 
 void check_options(const SimulateCommandOptions& options) {
   if (options.topology.empty()) throw UsageError("--topology is required: a fabric as JSON");
+  if (options.format.empty() != options.output.empty()) {
+    throw UsageError("--export and --output belong together: a format, and a folder");
+  }
   const bool has_name = !options.plan.empty();
   if (options.file.empty() == !has_name) {
     throw UsageError("a plan file is required, or --plan with --profile");
@@ -378,6 +410,7 @@ ExitCode run_simulate(const SimulateCommandOptions& options) {
   StepOnFabric step(options);
   step.run();
   step.write_trace();
+  step.write_export();
   const json report = step.report();
   if (options.step.json) {
     print_result(report);
