@@ -21,14 +21,12 @@ enum class RouteLane : std::uint8_t {
   Backward,  // the backward pass and what it gives to encoding
   Encode,    // encoding on the device, as its data comes
   Cpu,
-  Gather,    // between the ranks of a machine, ahead of the machines' exchange
+  Gather,    // between the ranks of a machine, ahead of the machines' exchange; or to the CPUs
   Exchange,  // between machines
   Decode,    // on the device
-  Spread,    // between the ranks of a machine, behind
-  CopyOut,   // gradients to the CPUs of ranks with a GPU
-  CopyIn     // updates from there
+  Spread     // between the ranks of a machine, behind; or from the CPUs
 };
-inline constexpr std::size_t kNumRouteLanes = 9;
+inline constexpr std::size_t kNumRouteLanes = 7;
 
 /// The lane is taken for `time`. What it has made reaches the next stage `late` behind that, such
 /// as the latency of an exchange; a stage with such a wait is not the last.

@@ -333,12 +333,13 @@ class StepPlanner {
     const double encode_lane = is_on_device ? encode : encode + decode,
                  decode_lane = is_on_device ? decode : encode + decode;
     RouteStages stages;
-    stages.add({RouteLane::CopyOut, time(of.copy_out_seconds, of.copy_out_seconds)});
+    // No group's exchange has stages of its own within machines, so these lanes carry copies.
+    stages.add({RouteLane::Gather, time(of.copy_out_seconds, of.copy_out_seconds)});
     stages.add({is_on_device ? RouteLane::Encode : RouteLane::Cpu, time(encode, encode_lane)});
     stages.add({RouteLane::Exchange, time(network, network), to_nanoseconds(of.latency_seconds)});
     stages.add({is_on_device ? RouteLane::Decode : RouteLane::Cpu,
                 std::max<Nanoseconds>(1, time(decode, decode_lane))});
-    stages.add({RouteLane::CopyIn, time(of.copy_in_seconds, of.copy_in_seconds)});
+    stages.add({RouteLane::Spread, time(of.copy_in_seconds, of.copy_in_seconds)});
     return stages;
   }
 
