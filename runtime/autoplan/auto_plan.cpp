@@ -267,8 +267,9 @@ class AutoChoice {
     return static_cast<std::uint64_t>(std::ranges::find(all, option) - all.begin()) + 1;
   }
   ExchangeOption option_of_word(std::uint64_t word) const {
+    if (word == 0) return inputs_.request.option;
     const auto all = all_exchange_options();
-    return word == 0 || word > all.size() ? inputs_.request.option : all[word - 1];
+    return word > all.size() ? inputs_.request.option : all[word - 1];
   }
 
   PlanCandidate candidate_by_group() const {

@@ -599,6 +599,7 @@ Result<PlanCost> PlanSimulation::run() {
   CINCH_TRY(status_);
   const bool is_over = std::ranges::all_of(
       ranks_, [](const Rank& rank) { return rank.num_ended == rank.tasks.size(); });
+  if (!is_over && links_ != nullptr) return invalid("bytes that take weeks to arrive");
   if (!is_over) return invalid("a plan whose tasks wait for each other");
   return result();
 }

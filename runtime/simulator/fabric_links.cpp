@@ -18,11 +18,13 @@ std::vector<double> speeds_of(const Topology& topology) {
 
 }  // namespace
 
-FabricLinks::FabricLinks(const Topology& topology, std::vector<double>* carried)
+FabricLinks::FabricLinks(const Topology& topology, std::uint32_t num_ranks,
+                         std::vector<double>* carried)
     : topology_(topology),
+      num_ranks_(num_ranks),
       carried_(carried),
       flows_(speeds_of(topology)),
-      known_(std::size_t{topology.num_ranks()} * topology.num_ranks()) {}
+      known_(std::size_t{num_ranks} * num_ranks) {}
 
 FabricLinks::~FabricLinks() {
   if (carried_ != nullptr) *carried_ = flows_.carried_bytes();
@@ -30,7 +32,7 @@ FabricLinks::~FabricLinks() {
 
 Status FabricLinks::send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
                          std::uint64_t id) {
-  Known& known = known_[std::size_t{from} * topology_.num_ranks() + to];
+  Known& known = known_[std::size_t{from} * num_ranks_ + to];
   if (known.latency < 0) {
     const FabricRoute route = TRY(topology_.route(from, to));
     known = {flows_.add_path(route.path), route.latency};

@@ -9,9 +9,10 @@ namespace cinch::rt {
 
 class FabricLinks : public SimulatedLinks {
  public:
-  /// `topology` outlives this, and so does `carried`: when this ends, by link of the topology, the
-  /// bytes that it has carried. It may be null.
-  explicit FabricLinks(const Topology& topology, std::vector<double>* carried = nullptr);
+  /// For the topology's first `num_ranks` ranks. `topology` outlives this, and so does `carried`:
+  /// when this ends, by link of the topology, the bytes that it has carried. It may be null.
+  FabricLinks(const Topology& topology, std::uint32_t num_ranks,
+              std::vector<double>* carried = nullptr);
   ~FabricLinks() override;
 
   Status send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint64_t id) override;
@@ -33,6 +34,7 @@ class FabricLinks : public SimulatedLinks {
   Picoseconds next();
 
   const Topology& topology_;
+  std::uint32_t num_ranks_;
   std::vector<double>* carried_;
   FlowNetwork flows_;
   std::vector<Known> known_;  // by sender and receiver

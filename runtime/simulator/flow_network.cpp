@@ -11,6 +11,8 @@ namespace {
 // A path may serve 8 TiB in such parts.
 constexpr double kPartsPerByte = 1 << 20;
 constexpr double kPicosecondsPerSecond = 1e12;
+// A flow that takes longer, some weeks, does not end: sums of times must not overflow.
+constexpr double kMostWait = 2e18;
 // Links whose shares differ by less are full together; sums of shares are no more exact.
 constexpr double kSameShare = 1 + 1e-12;
 
@@ -51,7 +53,9 @@ void FlowNetwork::start(std::size_t path, std::uint64_t bytes, std::uint64_t id)
 
 Picoseconds FlowNetwork::end_of(const Path& path) const {
   const auto left = static_cast<double>(path.flows.top().first - path.served);
-  return now_ + std::max<Picoseconds>(1, static_cast<Picoseconds>(std::ceil(left / path.rate)));
+  const double wait = std::ceil(left / path.rate);
+  if (!(wait < kMostWait)) return kNeverEnds;
+  return now_ + std::max<Picoseconds>(1, static_cast<Picoseconds>(wait));
 }
 
 void FlowNetwork::find_next_end() {

@@ -14,6 +14,7 @@ namespace cinch::rt {
 namespace {
 
 constexpr double kSecond = 1e12;  // in picoseconds
+constexpr std::uint64_t kMostFabricRanks = 1 << 17, kMostUplinks = 1 << 20;
 
 }  // namespace
 
@@ -38,8 +39,18 @@ Status Topology::add_links() {
       return invalid(fmt::format("site {}: {} machines do not fill leaves of {}",
                                  first_leaf_.size() - 1, machines, shape_.machines_per_leaf));
     }
+    const std::uint64_t ranks =
+        first_rank_.back() + std::uint64_t{machines} * shape_.ranks_per_machine;
+    if (ranks > kMostFabricRanks) {
+      return invalid(fmt::format("site {}: {} ranks so far, at most {} are described",
+                                 first_leaf_.size() - 1, ranks, kMostFabricRanks));
+    }
     first_leaf_.push_back(first_leaf_.back() + machines / shape_.machines_per_leaf);
-    first_rank_.push_back(first_rank_.back() + machines * shape_.ranks_per_machine);
+    first_rank_.push_back(static_cast<std::uint32_t>(ranks));
+  }
+  if (std::uint64_t{num_leaves()} * shape_.spines > kMostUplinks) {
+    return invalid(fmt::format("{} leaves of {} spines each: at most {} links join them",
+                               num_leaves(), shape_.spines, kMostUplinks));
   }
   num_ranks_ = first_rank_.back();
   if (num_ranks_ == 0) return invalid("a topology without machines");
@@ -92,6 +103,17 @@ std::uint32_t Topology::site_of(std::uint32_t rank) const {
 }
 
 Result<FabricRoute> Topology::route(std::uint32_t from, std::uint32_t to) const {
+  auto route = TRY(find_route(from, to));
+  for (const FlowLink& link : route.path.links) {
+    const FabricLink& of = links_[link.link];
+    if (of.bytes_per_second == 0) {
+      return invalid(fmt::format("rank {} does not reach rank {}: {} is down", from, to, of.name));
+    }
+  }
+  return route;
+}
+
+Result<FabricRoute> Topology::find_route(std::uint32_t from, std::uint32_t to) const {
   FabricRoute route;
   const auto over = [&route](std::uint32_t link, Picoseconds latency) {
     route.path.links.push_back({link, 1});
@@ -167,8 +189,11 @@ std::uint32_t number_in(const JsonPart& from, const char* key, std::optional<std
 
 Topology::Port read_port(const JsonPart& from) {
   constexpr double kBytesPerGigabit = 1e9 / 8;
+  constexpr double kLeastGigabits = 1e-6;
   Topology::Port port;
-  port.bytes_per_second = positive(from.at("gigabits")) * kBytesPerGigabit;
+  const JsonPart speed = from.at("gigabits");
+  port.bytes_per_second = positive(speed) * kBytesPerGigabit;
+  if (speed.number() < kLeastGigabits) speed.refuse("is less than a kilobit a second");
   if (const auto latency = from.find("latency_us")) port.latency = microseconds(*latency);
   return port;
 }
@@ -222,7 +247,9 @@ Topology::Shape read_shape(const JsonPart& file) {
   if (const auto links = file.find("links")) {
     for (const JsonPart& link : links->entries()) {
       const JsonPart share = link.at("share");
+      constexpr double kLeastShare = 1e-6;
       if (share.number() > 1) share.refuse("is more than all of its speed");
+      if (share.number() > 0 && share.number() < kLeastShare) share.refuse("is nearly nothing");
       shape.changes.push_back({link.at("link").text(), share.number()});
     }
   }

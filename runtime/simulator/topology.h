@@ -63,12 +63,14 @@ class Topology {
 
   /// The way of bytes between two ranks. Between leaves, all spines that both leaves reach carry
   /// their share, as ideal spraying does. Errors: InvalidArgument (no spine that both reach, no
-  /// link between their sites).
+  /// link between their sites, a link that is down and has no other beside it).
   Result<FabricRoute> route(std::uint32_t from, std::uint32_t to) const;
 
  private:
   explicit Topology(Shape shape) : shape_(std::move(shape)) {}
   Status add_links();
+  /// Also over links that are down.
+  Result<FabricRoute> find_route(std::uint32_t from, std::uint32_t to) const;
   Status apply(const Change& change);
   std::uint32_t num_leaves() const;
 

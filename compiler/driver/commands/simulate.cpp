@@ -22,6 +22,7 @@ constexpr std::uint32_t kMostSimulatedRanks = 512;
 // Other plans are simulated beside the given one up to this size.
 constexpr std::uint32_t kMostComparedRanks = 128;
 constexpr std::size_t kShownLinks = 5;
+constexpr double kMostOfSlow = 1e6;  // of ranks, and times
 
 double as_ms(double seconds) {
   return 1e3 * seconds;
@@ -37,7 +38,10 @@ struct Slowness {
 double read_number(std::string_view text, const std::string& all) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 0) return value;
+  if (error == std::errc() && end == text.data() + text.size() && value >= 0 &&
+      value <= kMostOfSlow) {
+    return value;
+  }
   throw UsageError("--slow {}: is not like 0.1%:2x, or 3:2x", all);
 }
 
@@ -191,7 +195,7 @@ class StepOnFabric {
       costs_.exchange_work[i].base = message * (is_message ? 1 : world_ - 1);
     }
     costs_.make_links = [this] {
-      return std::make_unique<rt::FabricLinks>(topology_, &last_carried_);
+      return std::make_unique<rt::FabricLinks>(topology_, world_, &last_carried_);
     };
   }
 

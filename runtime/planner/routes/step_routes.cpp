@@ -343,9 +343,19 @@ class StepPlanner {
     return stages;
   }
 
+  // Few options are among the ways.
+  std::size_t number_of(const ExchangeOption& option) {
+    const auto found = std::ranges::find(numbered_options_, option);
+    if (found != numbered_options_.end()) {
+      return static_cast<std::size_t>(found - numbered_options_.begin());
+    }
+    numbered_options_.push_back(option);
+    return numbered_options_.size() - 1;
+  }
+
   std::uint32_t id_of(const RouteWay& way) {
     const std::tuple key(way.codec, way.route.plan, way.route.piece_bytes, way.route.lengths,
-                         way.route.device, describe_option(way.route.option));
+                         way.route.device, number_of(way.route.option));
     return ids_.try_emplace(key, static_cast<std::uint32_t>(ids_.size())).first->second;
   }
 
@@ -586,9 +596,10 @@ class StepPlanner {
   std::vector<std::vector<Cost>> costs_;  // by group
   std::vector<RouteGroup> lanes_;         // by group
   std::map<std::tuple<std::uint32_t, std::string, std::uint64_t, LengthPolicy, OptionDevice,
-                      std::string>,
+                      std::size_t>,
            std::uint32_t>
       ids_;
+  std::vector<ExchangeOption> numbered_options_;
   std::map<std::uint32_t, std::vector<ExchangeOption>> options_;  // by codec, beside the usual one
   std::map<
       std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::int64_t, std::int64_t>>>,

@@ -32,7 +32,7 @@ CostInputs free_work(std::uint32_t world, const Topology& topology) {
   inputs.network = shaped_network(world, {kLatency, kBytesPerSecond});
   inputs.codecs = {{}};
   inputs.cores = 1;
-  inputs.make_links = [&topology] { return std::make_unique<FabricLinks>(topology); };
+  inputs.make_links = [&topology, world] { return std::make_unique<FabricLinks>(topology, world); };
   return inputs;
 }
 

@@ -129,6 +129,14 @@ TEST(FlowNetwork, SharesAreMaxMinFair) {
   }
 }
 
+TEST(FlowNetwork, WhatTakesWeeksNeverEnds) {
+  FlowNetwork network({1e-9, 1 * kGigabyte});
+  network.start(network.add_path(over({0})), UINT64_C(1) << 34, 0);
+  EXPECT_EQ(network.next_end(), kNeverEnds);
+  network.start(network.add_path(over({1})), 1000, 1);
+  EXPECT_EQ(network.next_end(), 1'000'000);
+}
+
 // In doubles such a ring had never ended.
 TEST(FlowNetwork, AlwaysEnds) {
   std::mt19937_64 random(9);

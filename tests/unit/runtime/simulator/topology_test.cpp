@@ -103,6 +103,20 @@ TEST(Topology, RefusesWhatIsNoFabric) {
   ASSERT_FALSE(route);
   EXPECT_EQ(route.error().message, "no spine joins leaf 0 and leaf 1");
   file = sample();
+  file["links"] = {{{"link", "rank3"}, {"share", 0}}};
+  EXPECT_EQ(read(file).route(3, 5).error().message,
+            "rank 3 does not reach rank 5: rank3 out is down");
+  EXPECT_TRUE(read(file).route(3, 2));
+  EXPECT_EQ(edited("/sites/0/machines", 1 << 20),
+            "site 0: 2097152 ranks so far, at most 131072 are described");
+  EXPECT_EQ(edited("/spines", 1 << 20),
+            "3 leaves of 1048576 spines each: at most 1048576 links "
+            "join them");
+  EXPECT_EQ(edited("/nic/gigabits", 1e-9),
+            "topology: nic.gigabits: is less than a kilobit a second");
+  EXPECT_EQ(edited("/links", json::array({{{"link", "rank0"}, {"share", 1e-300}}})),
+            "topology: links[0].share: is nearly nothing");
+  file = sample();
   file.erase("joins");
   EXPECT_EQ(read(file).route(0, 11).error().message, "no link joins site 0 and site 1");
   const std::string text = sample().dump();
