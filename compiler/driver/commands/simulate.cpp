@@ -169,9 +169,7 @@ class StepOnFabric {
     } else if (profile_) {
       for (const rt::ReadyTensor& tensor : profile_->tensors) {
         shapes.push_back(shape_of(tensor));
-        rt::NpyArray array;
-        array.shape = shapes.back();
-        const Shape shape = shape_of(array, true);
+        const Shape shape = matrix_of(shapes.back());
         const bool is_exact = num_programs_ == 0 || is_sent_exactly(shapes.back());
         request_.tensors.push_back(
             {tensor.name, shape.rows, shape.cols, is_exact ? rt::kDense : 0});

@@ -43,12 +43,6 @@ std::vector<std::int64_t> shape_for(const rt::ProgramInfo& info,
   return largest;
 }
 
-Shape matrix_of(const std::vector<std::int64_t>& shape) {
-  rt::NpyArray array;
-  array.shape = shape;
-  return shape_of(array, true);
-}
-
 rt::KnownNetwork network_of(const PlanCommandOptions& options) {
   if (options.network.empty()) {
     if (options.ranks == 0) {
@@ -207,6 +201,12 @@ rt::PlanFile file_of(const PlanCommandOptions& options, const SyncSubject& subje
 }
 
 }  // namespace
+
+Shape matrix_of(const std::vector<std::int64_t>& shape) {
+  rt::NpyArray array;
+  array.shape = shape;
+  return shape_of(array, true);
+}
 
 bool is_sent_exactly(const std::vector<std::int64_t>& shape) {
   return shape.size() < 2 || matrix_of(shape).num_elems() < rt::kSmallElements;

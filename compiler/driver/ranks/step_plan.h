@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/ranks/sync_tensors.h"
 #include "runtime/planner/plan_file.h"
 #include "runtime/planner/ready_profile.h"
@@ -22,6 +23,9 @@ struct StepPlan {
   std::string device;     // "cpu", or a GPU's architecture
   bool has_half = false;  // may tensors travel in 16 bits?
 };
+
+// Rows and columns for programs on matrices.
+Shape matrix_of(const std::vector<std::int64_t>& shape);
 
 // One-dimensional and small tensors are exact, as without a policy.
 bool is_sent_exactly(const std::vector<std::int64_t>& shape);
