@@ -18,8 +18,9 @@ constexpr std::uint64_t kSharedBytes = 16 << 10;
 
 class Layout {
  public:
-  Layout(const PlanRequest& request, std::span<const LaidRoute> routes, Plan& plan)
-      : request_(request), routes_(routes), plan_(plan) {}
+  Layout(const PlanRequest& request, std::span<const LaidRoute> routes, Plan& plan,
+         std::vector<WholeTensor>* wholes)
+      : request_(request), routes_(routes), plan_(plan), wholes_(wholes) {}
 
   Result<std::vector<Bundle>> run() {
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
@@ -36,6 +37,7 @@ class Layout {
       }
       return last;
     });
+    if (request_.stand_ins && request_.stand_ins->is_circle) make_equal();
     return std::move(bundles_);
   }
 
@@ -43,6 +45,10 @@ class Layout {
   const PlanTensor& tensor(std::uint32_t index) const { return plan_.tensors[index]; }
   const LaidRoute& route(std::uint32_t index) const { return routes_[route_of(request_, index)]; }
   std::uint32_t num_owners(std::uint32_t index) const { return route(index).num_owners; }
+  // Those that are not written, too.
+  std::uint32_t num_all_owners(std::uint32_t index) const {
+    return route(index).are_all_ranks ? request_.whole_world() : num_owners(index);
+  }
   std::uint64_t piece_bytes(std::uint32_t index) const { return route(index).route.piece_bytes; }
   bool can_cut(std::uint32_t index) const {
     const std::uint32_t codec = tensor(index).codec;
@@ -58,7 +64,7 @@ class Layout {
   bool is_scattered(std::uint32_t index) const { return !tensor(index).part_ends.empty(); }
   bool is_shared(std::uint32_t index) const {
     if (is_scattered(index)) return true;
-    const std::uint64_t owners = num_owners(index);
+    const std::uint64_t owners = num_all_owners(index);
     return owners > 1 && can_cut(index) && gradient_bytes(index) >= owners * kSharedBytes;
   }
 
@@ -73,14 +79,18 @@ class Layout {
 
   Status add_piece(std::uint32_t group, std::uint32_t index, std::int64_t first,
                    std::int64_t num_elems) {
-    const auto bytes = TRY(bound(index, num_elems));
+    add_bounded(group, index, first, num_elems, TRY(bound(index, num_elems)));
+    return Ok{};
+  }
+
+  void add_bounded(std::uint32_t group, std::uint32_t index, std::int64_t first,
+                   std::int64_t num_elems, std::uint64_t bytes) {
     std::uint32_t number = 0;
     if (!plan_.pieces.empty() && plan_.pieces.back().tensor == index) {
       number = plan_.pieces.back().number + 1;
     }
     plan_.groups[group].pieces.push_back(static_cast<std::uint32_t>(plan_.pieces.size()));
     plan_.pieces.push_back({index, number, first, num_elems, bytes});
-    return Ok{};
   }
 
   // For this tensor, and others of its codec and route.
@@ -99,8 +109,7 @@ class Layout {
     const std::int64_t elems = tensor(index).num_elems();
     if (!can_cut(index)) {
       bundles_.push_back(open_bundle(index));
-      const std::uint32_t owner = next_owner_++ % num_owners(index);
-      return add_piece(bundles_.back().groups[owner], index, 0, elems);
+      return add_whole(bundles_.size() - 1, next_owner_++ % num_all_owners(index), index);
     }
     const auto per_bundle = std::max<std::int64_t>(
         static_cast<std::int64_t>(piece_bytes(index) / kElementBytes), kCutElements);
@@ -121,7 +130,51 @@ class Layout {
     return elems / num >= 4 * kCutElements ? at / kCutElements * kCutElements : at;
   }
 
+  Status add_whole(std::size_t bundle, std::uint32_t owner, std::uint32_t index) {
+    if (wholes_ != nullptr && route(index).are_all_ranks) {
+      const PlanTensor& of = tensor(index);
+      wholes_->push_back({owner, static_cast<std::uint32_t>(bundle), of.rows, of.cols});
+    }
+    const bool is_everywhere = request_.stand_ins && route(index).are_all_ranks;
+    const std::uint32_t group = is_everywhere ? request_.stand_ins->written[owner] : owner;
+    if (group == kNotWritten) return Ok{};
+    return add_piece(bundles_[bundle].groups[group], index, 0, tensor(index).num_elems());
+  }
+
+  // The largest of equal parts, for each owner that is written.
+  Status cut_equally(const Bundle& bundle, std::uint32_t index, std::int64_t elems) {
+    const std::int64_t num = request_.stand_ins->world;
+    const std::int64_t unit = elems / num >= 4 * kCutElements ? kCutElements : 1;
+    const std::int64_t size = (elems + num * unit - 1) / (num * unit) * unit;
+    const std::uint64_t bytes = TRY(bound(index, size));
+    std::int64_t first = 0;
+    for (const std::uint32_t group : bundle.groups) {
+      add_bounded(group, index, first, size, bytes);
+      first += size;
+    }
+    return Ok{};
+  }
+
+  // Every group of a bundle has what the largest one has.
+  void make_equal() {
+    for (const Bundle& bundle : bundles_) {
+      std::vector<std::uint32_t> most;
+      std::int64_t most_elems = -1;
+      for (const std::uint32_t group : bundle.groups) {
+        std::int64_t elems = 0;
+        const auto& pieces = plan_.groups[group].pieces;
+        for (const std::uint32_t piece : pieces) elems += plan_.pieces[piece].num_elems;
+        if (elems > most_elems) most = pieces;
+        most_elems = std::max(most_elems, elems);
+      }
+      for (const std::uint32_t group : bundle.groups) plan_.groups[group].pieces = most;
+    }
+  }
+
   Status cut(const Bundle& bundle, std::uint32_t index, std::int64_t begin, std::int64_t end) {
+    if (request_.stand_ins && route(index).are_all_ranks) {
+      return cut_equally(bundle, index, end - begin);
+    }
     const std::int64_t num = num_owners(index);
     for (std::int64_t i = 0; i < num; ++i) {
       const std::int64_t first = begin + cut_at(end - begin, i, num);
@@ -153,7 +206,7 @@ class Layout {
   Status add_to_open(std::uint32_t index) {
     Open& open = open_of(index);
     if (open.owner_bytes.empty() || open.bytes >= piece_bytes(index)) {
-      open = {bundles_.size(), std::vector<std::uint64_t>(num_owners(index)), 0};
+      open = {bundles_.size(), std::vector<std::uint64_t>(num_all_owners(index)), 0};
       bundles_.push_back(open_bundle(index));
     }
     open.bytes += gradient_bytes(index);
@@ -166,8 +219,8 @@ class Layout {
     }
     const auto least = std::ranges::min_element(open.owner_bytes);
     *least += gradient_bytes(index);
-    const auto owner = static_cast<std::size_t>(least - open.owner_bytes.begin());
-    return add_piece(bundle.groups[owner], index, 0, tensor(index).num_elems());
+    return add_whole(open.bundle, static_cast<std::uint32_t>(least - open.owner_bytes.begin()),
+                     index);
   }
 
   // One group for each tensor; a tensor whose collectives are not known has a bundle of its own.
@@ -206,6 +259,7 @@ class Layout {
   const PlanRequest& request_;
   const std::span<const LaidRoute> routes_;
   Plan& plan_;
+  std::vector<WholeTensor>* const wholes_;
   std::vector<Bundle> bundles_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Open> open_;  // by codec and route
   std::int32_t priority_ = 0;                                     // of the open bundles' tensors
@@ -243,8 +297,8 @@ std::uint32_t route_of(const PlanRequest& request, std::uint32_t tensor) {
 }
 
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::span<const LaidRoute> routes,
-                                    Plan& plan) {
-  return Layout(request, routes, plan).run();
+                                    Plan& plan, std::vector<WholeTensor>* wholes) {
+  return Layout(request, routes, plan, wholes).run();
 }
 
 Status add_carriers(const PlanRequest& request, Plan& plan, std::span<Bundle* const> bundles) {

@@ -148,7 +148,9 @@ class Planner {
           std::vector<const Builder*> builders)
       : request_(request), builders_(std::move(builders)) {
     for (std::size_t i = 0; i < routes.size(); ++i) {
-      routes_.push_back({std::move(routes[i]), num_owners(request, builders_[i]->owners)});
+      const Owners owners = builders_[i]->owners;
+      routes_.push_back({std::move(routes[i]), num_owners(request, owners),
+                         owners == Owners::EveryRank});
     }
   }
 
@@ -167,8 +169,7 @@ class Planner {
     number(bundles);
     plan_.ranks.resize(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
-      const bool is_wanted = !request_.rank || rank == 0 || rank == *request_.rank;
-      if (!is_wanted) continue;
+      if (!is_wanted(rank)) continue;
       for (const Bundle& bundle : bundles) {
         RankBuilder to(plan_, plan_.ranks[rank]);
         CINCH_TRY(build(bundle, rank, to));
@@ -178,7 +179,22 @@ class Planner {
     return std::move(plan_);
   }
 
+  Result<std::vector<WholeTensor>> find_wholes() {
+    plan_.tensors = request_.tensors;
+    std::vector<WholeTensor> wholes;
+    CINCH_TRY(lay_out(request_, routes_, plan_, &wholes));
+    return wholes;
+  }
+
  private:
+  bool is_wanted(std::uint32_t rank) const {
+    if (request_.stand_ins) {
+      return request_.stand_ins->is_circle ? rank == 0
+                                           : !request_.stand_ins->unit_of(rank).is_rest;
+    }
+    return !request_.rank || rank == 0 || rank == *request_.rank;
+  }
+
   void name_plans() {
     plan_.name = routes_[0].route.plan;
     const auto has_name = [this](const LaidRoute& each) { return each.route.plan == plan_.name; };
@@ -250,7 +266,7 @@ class Planner {
       context.are_sums_sized = bundle.carriers.empty() ? context.is_sized : are_sums_sized(bundle);
       // The largest power of two that is at most 1 / world.
       if (request_.codecs[codec].sends_shares())
-        context.narrowing = std::ldexp(1.0f, -static_cast<int>(std::bit_width(request_.world - 1)));
+        context.narrowing = std::ldexp(1.0f, -static_cast<int>(std::bit_width(request_.whole_world() - 1)));
     }
     if (codec != kDense && request_.codecs[codec].has_sync) return build_sync(context);
     const Builder& builder = *builders_[bundle.route];
@@ -321,8 +337,7 @@ class Planner {
   Plan plan_;
 };
 
-// Writes a plan without checking that its codecs take it.
-Result<Plan> write_plan(const PlanRequest& request) {
+Result<Planner> planner_of(const PlanRequest& request) {
   CINCH_TRY(check_routes(request));
   std::vector<PlanRoute> routes = request.routes;
   if (routes.empty()) {
@@ -335,7 +350,12 @@ Result<Plan> write_plan(const PlanRequest& request) {
   builders.reserve(routes.size());
   for (const PlanRoute& route : routes) builders.push_back(TRY(builder_named(route.plan)));
   CINCH_TRY(check_request(request, builders));
-  return Planner(request, std::move(routes), std::move(builders)).run();
+  return Planner(request, std::move(routes), std::move(builders));
+}
+
+// Writes a plan without checking that its codecs take it.
+Result<Plan> write_plan(const PlanRequest& request) {
+  return TRY(planner_of(request)).run();
 }
 
 std::optional<PlanRefusal> refusal_of(const PlanRequest& request, const Plan& plan) {
@@ -442,6 +462,17 @@ Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request) {
   auto plan = TRY(write_plan(request));
   if (refusal_of(request, plan)) return std::nullopt;
   return std::move(plan);
+}
+
+// As many ranks as there are, none of which is written.
+Result<std::vector<WholeTensor>> find_whole_tensors(PlanRequest request) {
+  auto stand_ins = std::make_shared<StandIns>();
+  stand_ins->world = request.world;
+  stand_ins->written.assign(request.world, kNotWritten);
+  request.stand_ins = std::move(stand_ins);
+  request.world = request.ranks_per_machine = 1;
+  auto planner = TRY(planner_of(request));
+  return planner.find_wholes();
 }
 
 bool encodes_sums(std::string_view plan) {

@@ -14,6 +14,7 @@
 #include "runtime/image/image.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/simulation/stand_ins.h"
 
 namespace cinch::rt {
 
@@ -133,7 +134,23 @@ struct PlanRequest {
   /// The rank that runs the plan: only its tasks and rank 0's are written. None: those of all
   /// ranks.
   std::optional<std::uint32_t> rank = {};
+  /// For simulations: the ranks are written ones, and cut tensors have equal pieces, as large as
+  /// the largest. Null: every rank is itself.
+  std::shared_ptr<const StandIns> stand_ins = {};
+  /// Ranks in all.
+  std::uint32_t whole_world() const { return stand_ins ? stand_ins->world : world; }
 };
+
+/// A tensor that one rank owns whole.
+struct WholeTensor {
+  std::uint32_t owner = 0;
+  std::uint32_t bundle = 0;  // tensors of one bundle have the same number
+  std::int64_t rows = 0, cols = 1;
+  friend auto operator<=>(const WholeTensor&, const WholeTensor&) = default;
+};
+/// Those of plans that give every rank a part, in the order of their tensors. Errors: those of
+/// build_plan.
+Result<std::vector<WholeTensor>> find_whole_tensors(PlanRequest request);
 
 /// "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical". Tensors without a
 /// codec travel in f32 under each of them.

@@ -4,48 +4,62 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <optional>
-#include <utility>
-
-#include "runtime/core/json.h"
 
 namespace cinch::rt {
 namespace {
 
-constexpr double kSecond = 1e12;  // in picoseconds
 constexpr std::uint64_t kMostFabricRanks = 1 << 17, kMostUplinks = 1 << 20;
 
 }  // namespace
 
+const char* tier_name(Tier tier) {
+  switch (tier) {
+    case Tier::Machine:
+      return "machine";
+    case Tier::Nic:
+      return "nic";
+    case Tier::Leaf:
+      return "leaf";
+    case Tier::Core:
+      return "core";
+    case Tier::Site:
+      break;
+  }
+  return "site";
+}
+
 Result<Topology> Topology::make(Shape shape) {
   Topology made(std::move(shape));
-  CINCH_TRY(made.add_links());
+  CINCH_TRY(made.count_ranks());
+  made.add_links();
   for (const Change& change : made.shape_.changes) CINCH_TRY(made.apply(change));
   return made;
 }
 
-std::uint32_t Topology::num_leaves() const {
-  return first_leaf_.back();
-}
-
-// Links stand in pairs: out and in of ranks within machines, of ranks to leaves, of leaves to
-// spines, and both ways between sites.
-Status Topology::add_links() {
+Status Topology::count_ranks() {
   first_leaf_ = {0};
   first_rank_ = {0};
   for (const std::uint32_t machines : shape_.machines) {
+    const std::size_t site = first_leaf_.size() - 1;
     if (machines == 0 || machines % shape_.machines_per_leaf != 0) {
-      return invalid(fmt::format("site {}: {} machines do not fill leaves of {}",
-                                 first_leaf_.size() - 1, machines, shape_.machines_per_leaf));
+      return invalid(fmt::format("site {}: {} machines do not fill leaves of {}", site, machines,
+                                 shape_.machines_per_leaf));
     }
     const std::uint64_t ranks =
         first_rank_.back() + std::uint64_t{machines} * shape_.ranks_per_machine;
     if (ranks > kMostFabricRanks) {
-      return invalid(fmt::format("site {}: {} ranks so far, at most {} are described",
-                                 first_leaf_.size() - 1, ranks, kMostFabricRanks));
+      return invalid(fmt::format("site {}: {} ranks so far, at most {} are described", site, ranks,
+                                 kMostFabricRanks));
     }
-    first_leaf_.push_back(first_leaf_.back() + machines / shape_.machines_per_leaf);
+    const std::uint32_t leaves = machines / shape_.machines_per_leaf;
+    const std::uint32_t in_pod = shape_.leaves_per_pod == 0 ? leaves : shape_.leaves_per_pod;
+    if (leaves % in_pod != 0) {
+      return invalid(
+          fmt::format("site {}: {} leaves do not fill pods of {}", site, leaves, in_pod));
+    }
+    const std::uint32_t first_pod = num_pods();
+    for (std::uint32_t i = 0; i < leaves; ++i) pod_of_leaf_.push_back(first_pod + i / in_pod);
+    first_leaf_.push_back(first_leaf_.back() + leaves);
     first_rank_.push_back(static_cast<std::uint32_t>(ranks));
   }
   if (std::uint64_t{num_leaves()} * shape_.spines > kMostUplinks) {
@@ -54,37 +68,64 @@ Status Topology::add_links() {
   }
   num_ranks_ = first_rank_.back();
   if (num_ranks_ == 0) return invalid("a topology without machines");
-  const auto add = [this](std::string name, const char* tier, const Port& port) {
-    links_.push_back(
-        {name + (tier == std::string_view("leaf") ? " up" : " out"), tier, port.bytes_per_second});
-    links_.push_back({std::move(name) + (tier == std::string_view("leaf") ? " down" : " in"), tier,
-                      port.bytes_per_second});
-  };
-  for (std::uint32_t rank = 0; rank < num_ranks_; ++rank) {
-    add(fmt::format("rank{} in its machine", rank), "machine", shape_.machine);
-  }
-  first_nic_ = static_cast<std::uint32_t>(links_.size());
-  for (std::uint32_t rank = 0; rank < num_ranks_; ++rank) {
-    add(fmt::format("rank{}", rank), "nic", shape_.nic);
-  }
-  first_uplink_ = static_cast<std::uint32_t>(links_.size());
-  for (std::uint32_t leaf = 0; leaf < num_leaves(); ++leaf) {
-    for (std::uint32_t spine = 0; spine < shape_.spines; ++spine) {
-      add(fmt::format("leaf{}-spine{}", leaf, spine), "leaf", shape_.uplink);
-    }
-  }
-  first_join_ = static_cast<std::uint32_t>(links_.size());
-  for (const Join& join : shape_.joins) {
-    add(fmt::format("site{}-site{}", join.from, join.to), "site", join.port);
-  }
   return Ok{};
+}
+
+// Links stand in pairs.
+void Topology::add_links() {
+  const auto add = [this](std::uint64_t pairs, const Port& port) {
+    const auto first = static_cast<std::uint32_t>(speeds_.size());
+    speeds_.resize(first + 2 * pairs, port.bytes_per_second);
+    return first;
+  };
+  add(num_ranks_, shape_.machine);
+  first_nic_ = add(num_ranks_, shape_.nic);
+  first_uplink_ = add(std::uint64_t{num_leaves()} * shape_.spines, shape_.uplink);
+  const bool has_core = shape_.leaves_per_pod > 0;
+  first_core_ = add(has_core ? std::uint64_t{num_pods()} * shape_.spines : 0, shape_.core);
+  first_join_ = static_cast<std::uint32_t>(speeds_.size());
+  for (const Join& join : shape_.joins) add(1, join.port);
+}
+
+Topology::Place Topology::place_of(std::uint32_t link) const {
+  const bool is_second = link % 2 == 1;
+  const auto pair_from = [link](std::uint32_t first) { return (link - first) / 2; };
+  if (link < first_nic_) return {Tier::Machine, pair_from(0), 0, is_second};
+  if (link < first_uplink_) return {Tier::Nic, pair_from(first_nic_), 0, is_second};
+  if (link >= first_join_) return {Tier::Site, pair_from(first_join_), 0, is_second};
+  const bool is_core = link >= first_core_;
+  const std::uint32_t pair = pair_from(is_core ? first_core_ : first_uplink_);
+  return {is_core ? Tier::Core : Tier::Leaf, pair / shape_.spines, pair % shape_.spines, is_second};
+}
+
+std::string Topology::name_of(std::uint32_t link) const {
+  const Place place = place_of(link);
+  const char* const outside = place.is_second ? "in" : "out";
+  const char* const upward = place.is_second ? "down" : "up";
+  switch (place.tier) {
+    case Tier::Machine:
+      return fmt::format("rank{} in its machine {}", place.index, outside);
+    case Tier::Nic:
+      return fmt::format("rank{} {}", place.index, outside);
+    case Tier::Leaf:
+      return fmt::format("leaf{}-spine{} {}", place.index, place.spine, upward);
+    case Tier::Core:
+      return fmt::format("pod{}-spine{} {}", place.index, place.spine, upward);
+    case Tier::Site:
+      break;
+  }
+  const Join& join = shape_.joins[place.index];
+  return fmt::format("site{}-site{} {}", join.from, join.to, outside);
 }
 
 Status Topology::apply(const Change& change) {
   bool is_there = false;
-  for (FabricLink& link : links_) {
-    if (link.name.substr(0, link.name.rfind(' ')) != change.link) continue;
-    link.bytes_per_second *= change.share;
+  for (std::uint32_t link = 0; link < num_links(); ++link) {
+    const Tier tier = place_of(link).tier;
+    const std::string name = name_of(link);
+    if (name.substr(0, name.rfind(' ')) != change.link) continue;
+    speeds_[link] *= change.share;
+    if (tier == Tier::Leaf || tier == Tier::Core) are_uplinks_alike_ = false;
     is_there = true;
   }
   if (is_there) return Ok{};
@@ -102,15 +143,87 @@ std::uint32_t Topology::site_of(std::uint32_t rank) const {
   return static_cast<std::uint32_t>(behind - first_rank_.begin()) - 1;
 }
 
+// All leaves have as many ranks.
+std::pair<std::uint32_t, std::uint32_t> Topology::ranks_of_leaf(std::uint32_t leaf) const {
+  const std::uint32_t size = shape_.machines_per_leaf * shape_.ranks_per_machine;
+  return {leaf * size, (leaf + 1) * size};
+}
+
+std::pair<std::uint32_t, std::uint32_t> Topology::ranks_of_pod(std::uint32_t pod) const {
+  const auto [first, end] = std::ranges::equal_range(pod_of_leaf_, pod);
+  const auto leaf = static_cast<std::uint32_t>(first - pod_of_leaf_.begin());
+  const auto behind = static_cast<std::uint32_t>(end - pod_of_leaf_.begin());
+  return {ranks_of_leaf(leaf).first, ranks_of_leaf(behind).first};
+}
+
+std::array<double, 4> Topology::speeds_of_rank(std::uint32_t rank) const {
+  const std::uint32_t nic = first_nic_ + 2 * rank;
+  return {speeds_[std::size_t{2} * rank], speeds_[std::size_t{2} * rank + 1], speeds_[nic],
+          speeds_[nic + 1]};
+}
+
+std::vector<double> Topology::speeds_of_leaf(std::uint32_t leaf) const {
+  const auto first = speeds_.begin() + uplink(leaf, 0);
+  return {first, first + 2 * static_cast<std::ptrdiff_t>(shape_.spines)};
+}
+
+std::vector<double> Topology::speeds_of_pod(std::uint32_t pod) const {
+  if (shape_.leaves_per_pod == 0) return {};
+  const auto first = speeds_.begin() + core_link(pod, 0);
+  return {first, first + 2 * static_cast<std::ptrdiff_t>(shape_.spines)};
+}
+
 Result<FabricRoute> Topology::route(std::uint32_t from, std::uint32_t to) const {
   auto route = TRY(find_route(from, to));
   for (const FlowLink& link : route.path.links) {
-    const FabricLink& of = links_[link.link];
-    if (of.bytes_per_second == 0) {
-      return invalid(fmt::format("rank {} does not reach rank {}: {} is down", from, to, of.name));
-    }
+    if (speeds_[link.link] > 0) continue;
+    return invalid(fmt::format("rank {} does not reach rank {}: {} is down", from, to,
+                               name_of(link.link)));
   }
   return route;
+}
+
+Status Topology::add_join(std::uint32_t from_site, std::uint32_t to_site,
+                          FabricRoute& route) const {
+  const auto joins = [&](const Join& join) {
+    return (join.from == from_site && join.to == to_site) ||
+           (join.from == to_site && join.to == from_site);
+  };
+  const auto found = std::ranges::find_if(shape_.joins, joins);
+  if (found == shape_.joins.end()) {
+    return invalid(fmt::format("no link joins site {} and site {}", from_site, to_site));
+  }
+  const auto number = static_cast<std::uint32_t>(found - shape_.joins.begin());
+  route.path.links.push_back({first_join_ + 2 * number + (found->from == from_site ? 0 : 1), 1});
+  route.latency += found->port.latency;
+  route.path.most_bytes_per_second = found->most_of_stream;
+  return Ok{};
+}
+
+Status Topology::add_spines(std::uint32_t from_leaf, std::uint32_t to_leaf,
+                            FabricRoute& route) const {
+  const std::uint32_t pods[] = {pod_of_leaf(from_leaf), pod_of_leaf(to_leaf)};
+  const bool crosses = pods[0] != pods[1];
+  std::vector<std::uint32_t> spines;
+  for (std::uint32_t spine = 0; spine < shape_.spines; ++spine) {
+    const bool is_up = speeds_[uplink(from_leaf, spine)] > 0 && speeds_[uplink(to_leaf, spine)] > 0;
+    const bool reaches = !crosses || (speeds_[core_link(pods[0], spine)] > 0 &&
+                                      speeds_[core_link(pods[1], spine)] > 0);
+    if (is_up && reaches) spines.push_back(spine);
+  }
+  if (spines.empty()) {
+    return invalid(fmt::format("no spine joins leaf {} and leaf {}", from_leaf, to_leaf));
+  }
+  const double part = 1.0 / static_cast<double>(spines.size());
+  for (const std::uint32_t spine : spines) {
+    route.path.links.push_back({uplink(from_leaf, spine), part});
+    route.path.links.push_back({uplink(to_leaf, spine) + 1, part});
+    if (!crosses) continue;
+    route.path.links.push_back({core_link(pods[0], spine), part});
+    route.path.links.push_back({core_link(pods[1], spine) + 1, part});
+  }
+  route.latency += 2 * shape_.uplink.latency + (crosses ? 2 * shape_.core.latency : 0);
+  return Ok{};
 }
 
 Result<FabricRoute> Topology::find_route(std::uint32_t from, std::uint32_t to) const {
@@ -128,139 +241,12 @@ Result<FabricRoute> Topology::find_route(std::uint32_t from, std::uint32_t to) c
   const std::uint32_t leaves[] = {leaf_of(from), leaf_of(to)};
   const std::uint32_t sites[] = {site_of(from), site_of(to)};
   if (sites[0] != sites[1]) {
-    const auto joins = [&](const Join& join) {
-      return (join.from == sites[0] && join.to == sites[1]) ||
-             (join.from == sites[1] && join.to == sites[0]);
-    };
-    const auto found = std::ranges::find_if(shape_.joins, joins);
-    if (found == shape_.joins.end()) {
-      return invalid(fmt::format("no link joins site {} and site {}", sites[0], sites[1]));
-    }
-    const auto number = static_cast<std::uint32_t>(found - shape_.joins.begin());
-    over(first_join_ + 2 * number + (found->from == sites[0] ? 0 : 1), found->port.latency);
-    route.path.most_bytes_per_second = found->most_of_stream;
+    CINCH_TRY(add_join(sites[0], sites[1], route));
   } else if (leaves[0] != leaves[1]) {
-    std::vector<std::uint32_t> spines;
-    for (std::uint32_t spine = 0; spine < shape_.spines; ++spine) {
-      const auto speed = [&](std::uint32_t leaf) {
-        return links_[first_uplink_ + 2 * (leaf * shape_.spines + spine)].bytes_per_second;
-      };
-      if (speed(leaves[0]) > 0 && speed(leaves[1]) > 0) spines.push_back(spine);
-    }
-    if (spines.empty()) {
-      return invalid(fmt::format("no spine joins leaf {} and leaf {}", leaves[0], leaves[1]));
-    }
-    for (const std::uint32_t spine : spines) {
-      const double part = 1.0 / static_cast<double>(spines.size());
-      route.path.links.push_back({first_uplink_ + 2 * (leaves[0] * shape_.spines + spine), part});
-      route.path.links.push_back(
-          {first_uplink_ + 2 * (leaves[1] * shape_.spines + spine) + 1, part});
-    }
-    route.latency += 2 * shape_.uplink.latency;
+    CINCH_TRY(add_spines(leaves[0], leaves[1], route));
   }
   over(first_nic_ + 2 * to + 1, shape_.nic.latency);
   return route;
-}
-
-namespace {
-
-constexpr const char* kTopologyKind = "cinch topology";
-constexpr int kTopologyFormat = 1;
-constexpr std::uint64_t kMostParts = 1 << 20;  // ranks, machines, leaves, spines
-
-double positive(const JsonPart& part) {
-  const double value = part.number();
-  if (value <= 0) part.refuse("is not above 0: " + part.value.dump());
-  return value;
-}
-
-Picoseconds microseconds(const JsonPart& part) {
-  return static_cast<Picoseconds>(std::llround(part.number() * kSecond / 1e6));
-}
-
-std::uint32_t number_in(const JsonPart& from, const char* key, std::optional<std::uint32_t> usual) {
-  const auto found = from.find(key);
-  if (!found && usual) return *usual;
-  const JsonPart part = from.at(key);
-  const auto count = static_cast<std::uint32_t>(part.count(kMostParts));
-  if (count == 0) part.refuse("is not above 0: 0");
-  return count;
-}
-
-Topology::Port read_port(const JsonPart& from) {
-  constexpr double kBytesPerGigabit = 1e9 / 8;
-  constexpr double kLeastGigabits = 1e-6;
-  Topology::Port port;
-  const JsonPart speed = from.at("gigabits");
-  port.bytes_per_second = positive(speed) * kBytesPerGigabit;
-  if (speed.number() < kLeastGigabits) speed.refuse("is less than a kilobit a second");
-  if (const auto latency = from.find("latency_us")) port.latency = microseconds(*latency);
-  return port;
-}
-
-Topology::Join read_join(const JsonPart& from, std::size_t num_sites) {
-  constexpr double kMathis = 1.22;
-  Topology::Join join;
-  const JsonPart pair = from.at("sites");
-  const std::vector<JsonPart> both = pair.entries();
-  if (both.size() != 2) pair.refuse("are not two sites");
-  join.from = static_cast<std::uint32_t>(both[0].count(num_sites - 1));
-  join.to = static_cast<std::uint32_t>(both[1].count(num_sites - 1));
-  if (join.from == join.to) pair.refuse("are the same site");
-  join.port = read_port(from);
-  const auto loss = from.find("loss");
-  if (!loss || loss->number() == 0) return join;
-  if (loss->number() >= 1) loss->refuse("is not a share below 1: " + loss->value.dump());
-  const auto segment = from.find("segment_bytes");
-  const double bytes = segment ? positive(*segment) : 1460;
-  const double round_trip = 2 * static_cast<double>(join.port.latency) / kSecond;
-  if (round_trip <= 0) from.refuse("loses bytes, and has no latency_us");
-  join.most_of_stream = kMathis * bytes / (round_trip * std::sqrt(loss->number()));
-  return join;
-}
-
-Topology::Shape read_shape(const JsonPart& file) {
-  Topology::Shape shape;
-  file.refuse_others({"file", "format", "ranks_per_machine", "machines_per_leaf", "spines",
-                      "machine", "nic", "uplink", "sites", "joins", "links"});
-  shape.ranks_per_machine = number_in(file, "ranks_per_machine", 1);
-  shape.machines_per_leaf = number_in(file, "machines_per_leaf", 1);
-  shape.nic = read_port(file.at("nic"));
-  shape.machine = shape.ranks_per_machine == 1 ? shape.nic : read_port(file.at("machine"));
-  if (const auto message = file.at("nic").find("message_us"))
-    shape.message = microseconds(*message);
-  const JsonPart sites = file.at("sites");
-  std::uint64_t leaves = 0;
-  for (const JsonPart& site : sites.entries()) {
-    shape.machines.push_back(number_in(site, "machines", std::nullopt));
-    leaves = std::max<std::uint64_t>(leaves, shape.machines.back() / shape.machines_per_leaf);
-  }
-  if (shape.machines.empty()) sites.refuse("has no site");
-  // One leaf needs no spine.
-  shape.spines = leaves > 1 ? number_in(file, "spines", std::nullopt) : 1;
-  shape.uplink = leaves > 1 ? read_port(file.at("uplink")) : shape.nic;
-  if (const auto joins = file.find("joins")) {
-    for (const JsonPart& join : joins->entries()) {
-      shape.joins.push_back(read_join(join, shape.machines.size()));
-    }
-  }
-  if (const auto links = file.find("links")) {
-    for (const JsonPart& link : links->entries()) {
-      const JsonPart share = link.at("share");
-      constexpr double kLeastShare = 1e-6;
-      if (share.number() > 1) share.refuse("is more than all of its speed");
-      if (share.number() > 0 && share.number() < kLeastShare) share.refuse("is nearly nothing");
-      shape.changes.push_back({link.at("link").text(), share.number()});
-    }
-  }
-  return shape;
-}
-
-}  // namespace
-
-Result<Topology> topology_from_json(std::string_view text) {
-  auto shape = TRY(read_json_file(text, kTopologyKind, kTopologyFormat, "topology", read_shape));
-  return Topology::make(std::move(shape));
 }
 
 }  // namespace cinch::rt

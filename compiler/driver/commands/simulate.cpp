@@ -296,7 +296,7 @@ void StepOnFabric::write_export() const {
 json StepOnFabric::links_json() const {
   std::vector<std::pair<double, std::size_t>> busy;
   for (std::size_t i = 0; i < carried_.size(); ++i) {
-    const double speed = topology_.links()[i].bytes_per_second;
+    const double speed = topology_.speed(static_cast<std::uint32_t>(i));
     if (carried_[i] > 0) busy.emplace_back(carried_[i] / speed / cost_.seconds, i);
   }
   std::ranges::stable_sort(busy, std::greater<>(), &std::pair<double, std::size_t>::first);
@@ -304,7 +304,7 @@ json StepOnFabric::links_json() const {
   for (const auto& [share, i] : busy) {
     if (links.size() == kShownLinks) break;
     links.push_back(
-        {{"link", topology_.links()[i].name}, {"bytes", carried_[i]}, {"share", share}});
+        {{"link", topology_.name_of(static_cast<std::uint32_t>(i))}, {"bytes", carried_[i]}, {"share", share}});
   }
   return links;
 }
@@ -329,7 +329,7 @@ json StepOnFabric::report() const {
   std::map<std::string, double> tiers;
   for (std::size_t i = 0; i < carried_.size(); ++i) {
     // Bytes pass one link out and one in.
-    if (carried_[i] > 0) tiers[topology_.links()[i].tier] += carried_[i] / 2;
+    if (carried_[i] > 0) tiers[tier_of(i)] += carried_[i] / 2;
   }
   if (const auto site = tiers.find("site"); site != tiers.end()) site->second *= 2;
   json compared = json::array();

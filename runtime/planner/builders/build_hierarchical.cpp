@@ -174,13 +174,17 @@ class HierarchicalBuilder {
     const Phase phase = leave();
     begin_round(phase, false);
     const Value to = is_last_ ? Value::Update : Value::Sum;
+    Indices own;
     for (const std::uint32_t g : phase.kept[phase.own]) {
-      const std::uint32_t slot = dense_slot(g);
-      c_.to.encode_dense(Value::Sum, group(g), slot);
+      own.push_back(dense_slot(g));
+      c_.to.encode_dense(Value::Sum, group(g), own.back());
       for (const std::uint32_t member : phase.members) {
-        if (member != c_.rank) c_.to.send(group(g), slot, member);
+        if (member != c_.rank) c_.to.send(group(g), own.back(), member);
       }
-      if (is_last_) c_.to.decode_dense(group(g), slot, to);
+    }
+    // What others wait for comes first.
+    for (std::size_t i = 0; i < own.size() && is_last_; ++i) {
+      c_.to.decode_dense(group(phase.kept[phase.own][i]), own[i], to);
     }
     for (std::size_t j = 0; j < phase.members.size(); ++j) {
       if (j == phase.own) continue;

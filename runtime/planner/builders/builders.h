@@ -115,6 +115,7 @@ struct Bundle {
 struct LaidRoute {
   PlanRoute route;
   std::uint32_t num_owners = 1;
+  bool are_all_ranks = false;
 };
 /// Of the request's routes: the tensor's.
 std::uint32_t route_of(const PlanRequest& request, std::uint32_t tensor);
@@ -123,8 +124,9 @@ std::uint32_t route_of(const PlanRequest& request, std::uint32_t tensor);
 /// several bundles. Smaller tensors of one codec, route and priority share a bundle, in which each
 /// small one has one owner. The size of bundles of programs with a `sync` is measured in the bytes
 /// that their collectives send. Bundles are in the order of their last tensors.
+/// `wholes`: takes the tensors that one of several owners has whole; may be null.
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::span<const LaidRoute> routes,
-                                    Plan& plan);
+                                    Plan& plan, std::vector<WholeTensor>* wholes = nullptr);
 
 /// Returns the collectives of a `sync` whose codec knows them; none if there are no elements.
 Result<std::vector<SyncRound>> rounds_of(const CodecFacts& codec, const PlanTensor& tensor);

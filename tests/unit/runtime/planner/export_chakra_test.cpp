@@ -63,14 +63,14 @@ TEST_P(ChakraTraces, HaveThePlansTasks) {
                                    node.attribute("comm_tag")};
           const std::uint64_t bytes = node.attribute("comm_size");
           EXPECT_TRUE((sends ? sent : received).emplace(message, bytes).second);
-          if (sends) EXPECT_NEAR(bytes, (*simulated)[t].total_bytes(), 1);
+          if (sends) EXPECT_NEAR(bytes, (*simulated)[t].sent_bytes(), 1);
         } else {
           EXPECT_EQ(node.type, 7U);
           collectives[rank].push_back(node.attribute("comm_type"));
           collectives[rank].push_back(node.attribute("comm_size"));
           const std::size_t number = collectives[rank].size() / 2 - 1;
           moved.resize(std::max(moved.size(), number + 1));
-          moved[number] += (*simulated)[t].total_bytes();
+          moved[number] += (*simulated)[t].sent_bytes();
           if (task.reads.size() == world) {
             moved[number] += slot_bytes(plan, rank, task, task.reads[rank], inputs);
           }

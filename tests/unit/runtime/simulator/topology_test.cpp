@@ -30,7 +30,7 @@ Topology read(const json& file) {
 
 std::vector<std::string> names(const Topology& topology, const FabricRoute& route) {
   std::vector<std::string> found;
-  for (const FlowLink& link : route.path.links) found.push_back(topology.links()[link.link].name);
+  for (const FlowLink& link : route.path.links) found.push_back(topology.name_of(link.link));
   std::ranges::sort(found);
   return found;
 }
@@ -75,8 +75,8 @@ TEST(Topology, GoesRoundLinksThatAreDown) {
   EXPECT_EQ(names(topology, *topology.route(0, 5)),
             (Names{"leaf0-spine0 up", "leaf0-spine1 up", "leaf1-spine0 down", "leaf1-spine1 down",
                    "rank0 out", "rank5 in"}));
-  const auto link = std::ranges::find(topology.links(), "rank3 out", &FabricLink::name);
-  EXPECT_EQ(link->bytes_per_second, 100e9 / 8 / 2);
+  EXPECT_EQ(topology.speeds_of_rank(3)[2], 100e9 / 8 / 2);
+  EXPECT_EQ(topology.speeds_of_rank(2)[2], 100e9 / 8);
 }
 
 TEST(Topology, RefusesWhatIsNoFabric) {

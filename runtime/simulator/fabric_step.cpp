@@ -1,0 +1,123 @@
+#include "runtime/simulator/fabric_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace cinch::rt {
+namespace {
+
+// Tasks of all ranks of a ring that are simulated one by one: about two minutes.
+constexpr double kMostRingTasks = 2e8;
+// Of a hop on one rank: encode, send, receive, clear, add, decode.
+constexpr double kTasksOfHop = 6;
+
+std::vector<std::string_view> plans_of(const PlanRequest& request) {
+  if (request.routes.empty()) return {request.plan};
+  std::vector<std::string_view> plans;
+  for (const std::uint32_t route : request.route_of) plans.push_back(request.routes[route].plan);
+  return plans;
+}
+
+// Ranks of different speed, or with other tensors of their own, have different ones.
+Result<std::vector<std::uint32_t>> keys_of(const FabricStep& step, bool is_circle) {
+  std::vector<std::vector<double>> facts(step.request.world);
+  for (std::uint32_t rank = 0; rank < step.slowness.size(); ++rank) {
+    facts[rank].push_back(step.slowness[rank]);
+  }
+  if (!is_circle) {
+    for (const WholeTensor& whole : TRY(find_whole_tensors(step.request))) {
+      facts[whole.owner].insert(facts[whole.owner].end(),
+                                {static_cast<double>(whole.bundle), static_cast<double>(whole.rows),
+                                 static_cast<double>(whole.cols)});
+    }
+  }
+  std::map<std::vector<double>, std::uint32_t> known;
+  std::vector<std::uint32_t> keys;
+  keys.reserve(facts.size());
+  for (auto& each : facts) {
+    const auto next = static_cast<std::uint32_t>(known.size());
+    keys.push_back(known.try_emplace(std::move(each), next).first->second);
+  }
+  return keys;
+}
+
+Status check_circle(const FabricStep& step, const RankClasses& classes) {
+  if (classes.num_classes() < classes.world()) return Ok{};
+  double elems = 0;
+  for (const PlanTensor& tensor : step.request.tensors) {
+    elems += static_cast<double>(tensor.num_elems());
+  }
+  const double bundles =
+      std::max(1.0, elems * sizeof(float) / static_cast<double>(step.request.piece_bytes));
+  const double hops = 2.0 * classes.world() * classes.world();
+  const double tasks = bundles * hops * kTasksOfHop;
+  if (tasks <= kMostRingTasks) return Ok{};
+  return invalid(fmt::format("a ring of {} ranks of which no two are alike takes about {:.0e} "
+                             "tasks, and at most {:.0e} are simulated",
+                             classes.world(), tasks, kMostRingTasks));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topology,
+                                                          FabricStep& step) {
+  PlanRequest& request = step.request;
+  const std::vector<std::string_view> plans = plans_of(request);
+  const auto has = [&plans](std::string_view name) {
+    return std::ranges::find(plans, name) != plans.end();
+  };
+  const bool is_circle = std::ranges::all_of(plans, [](auto name) { return name == "ring"; });
+  const char* const single = has("tree")                ? "tree"
+                             : has("ps")                ? "ps"
+                             : has("ring") && !is_circle ? "ring beside other plans"
+                                                        : nullptr;
+  if (single != nullptr) {
+    return invalid(fmt::format("{}: no two of {} ranks are alike, and at most {} are simulated one "
+                               "by one",
+                               single, request.world, kMostSingleRanks));
+  }
+  const auto keys = TRY(keys_of(step, is_circle));
+  auto classes = std::make_shared<const RankClasses>(
+      is_circle ? RankClasses::circle(topology, keys)
+                : RankClasses::alike(topology, keys, has("hierarchical")));
+  if (is_circle) CINCH_TRY(check_circle(step, *classes));
+  request.stand_ins = step.inputs.stand_ins = classes->stand_ins();
+  const std::uint32_t each = request.stand_ins->ranks_per_unit;
+  request.world =
+      is_circle ? request.world : static_cast<std::uint32_t>(request.stand_ins->units.size()) * each;
+  if (!has("hierarchical")) request.ranks_per_machine = 1;
+  step.inputs.network.world = request.world;
+  step.inputs.network.ranks_per_machine = 1;
+  step.inputs.joins_rounds = !is_circle;
+  step.inputs.slowness.clear();
+  for (std::uint32_t i = 0; !step.slowness.empty() && i < request.world; ++i) {
+    if (is_circle && i == classes->num_classes()) break;
+    const std::uint32_t of =
+        is_circle ? i : request.stand_ins->units[i / each].unit_class * each + i % each;
+    step.inputs.slowness.push_back(step.slowness[classes->members(of)[0]]);
+  }
+  return classes;
+}
+
+Result<FabricStepResult> simulate_on_fabric(const Topology& topology, FabricStep step) {
+  FabricStepResult made;
+  std::shared_ptr<const RankClasses> classes;
+  if (step.has_classes) {
+    classes = TRY(classify_ranks(topology, step));
+  } else {
+    classes =
+        std::make_shared<const RankClasses>(RankClasses::each(topology, step.request.world));
+    step.inputs.slowness = step.slowness;
+  }
+  made.num_classes = classes->num_classes();
+  step.inputs.make_links = [&topology, &made, classes] {
+    return std::make_unique<FabricLinks>(topology, classes, &made.carried);
+  };
+  made.plan = TRY(build_plan(step.request));
+  made.cost = TRY(estimate_cost(made.plan, step.inputs, &made.spans));
+  return made;
+}
+
+}  // namespace cinch::rt
