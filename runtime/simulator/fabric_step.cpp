@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace cinch::rt {
@@ -10,6 +11,8 @@ namespace {
 
 // Tasks of all ranks of a ring that are simulated one by one: about two minutes.
 constexpr double kMostRingTasks = 2e8;
+// Of one rank: about 2 GiB.
+constexpr double kMostTasksOfRank = 4e6;
 // Of a hop on one rank: encode, send, receive, clear, add, decode.
 constexpr double kTasksOfHop = 6;
 
@@ -43,20 +46,25 @@ Result<std::vector<std::uint32_t>> keys_of(const FabricStep& step, bool is_circl
   return keys;
 }
 
+// Every rank has a task for each hop, and a bundle has as many hops as there are ranks.
 Status check_circle(const FabricStep& step, const RankClasses& classes) {
-  if (classes.num_classes() < classes.world()) return Ok{};
   double elems = 0;
   for (const PlanTensor& tensor : step.request.tensors) {
     elems += static_cast<double>(tensor.num_elems());
   }
   const double bundles =
       std::max(1.0, elems * sizeof(float) / static_cast<double>(step.request.piece_bytes));
-  const double hops = 2.0 * classes.world() * classes.world();
-  const double tasks = bundles * hops * kTasksOfHop;
+  const double of_one = std::round(bundles) * 2.0 * classes.world() * kTasksOfHop;
+  if (of_one > kMostTasksOfRank) {
+    return invalid(fmt::format("in a ring of {} ranks each has about {:.0e} tasks, and at most "
+                               "{:.0e} are simulated",
+                               classes.world(), of_one, kMostTasksOfRank));
+  }
+  const double tasks = of_one * classes.num_classes();
   if (tasks <= kMostRingTasks) return Ok{};
-  return invalid(fmt::format("a ring of {} ranks of which no two are alike takes about {:.0e} "
+  return invalid(fmt::format("a ring of {} ranks of which {} are different takes about {:.0e} "
                              "tasks, and at most {:.0e} are simulated",
-                             classes.world(), tasks, kMostRingTasks));
+                             classes.world(), classes.num_classes(), tasks, kMostRingTasks));
 }
 
 }  // namespace

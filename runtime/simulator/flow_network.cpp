@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 namespace cinch::rt {
@@ -22,146 +21,216 @@ double parts_per_picosecond(double bytes_per_second) {
 
 }  // namespace
 
-FlowNetwork::FlowNetwork(std::vector<double> link_bytes_per_second)
-    : capacity_(link_bytes_per_second.size()),
+FlowNetwork::FlowNetwork(const std::vector<double>& link_bytes_per_second)
+    : links_(link_bytes_per_second.size()),
+      capacity_(link_bytes_per_second.size()),
+      users_(link_bytes_per_second.size()),
       carried_(link_bytes_per_second.size()),
-      left_(link_bytes_per_second.size()),
-      open_(link_bytes_per_second.size()),
-      num_open_(link_bytes_per_second.size()),
-      paths_of_(link_bytes_per_second.size()) {
+      first_use_(1) {
   std::ranges::transform(link_bytes_per_second, capacity_.begin(), parts_per_picosecond);
 }
 
 std::size_t FlowNetwork::add_path(const FlowPath& path) {
   const auto [known, is_new] = known_.try_emplace(path, paths_.size());
-  if (is_new) paths_.push_back({path});
+  if (!is_new) return known->second;
+  paths_.emplace_back();
+  for (const auto& [link, part] : path.links) {
+    link_of_.push_back(link);
+    place_.push_back(0);
+    part_.push_back(part);
+  }
+  first_use_.push_back(static_cast<std::uint32_t>(link_of_.size()));
+  most_.push_back(parts_per_picosecond(path.most_bytes_per_second));
+  rates_.push_back(0);
+  num_flows_.push_back(0);
+  seen_.push_back(0);
   return known->second;
+}
+
+void FlowNetwork::activate(std::uint32_t path) {
+  ++num_active_paths_;
+  for (std::uint32_t use = first_use_[path]; use < first_use_[path + 1]; ++use) {
+    auto& users = users_[link_of_[use]];
+    place_[use] = static_cast<std::uint32_t>(users.size());
+    users.push_back({path, use});
+  }
+}
+
+void FlowNetwork::deactivate(std::uint32_t path) {
+  --num_active_paths_;
+  for (std::uint32_t use = first_use_[path]; use < first_use_[path + 1]; ++use) {
+    auto& users = users_[link_of_[use]];
+    users[place_[use]] = users.back();
+    place_[users.back().use] = place_[use];
+    users.pop_back();
+    changed_links_.push_back(link_of_[use]);
+  }
 }
 
 void FlowNetwork::start(std::size_t path, std::uint64_t bytes, std::uint64_t id) {
   Path& to = paths_[path];
+  const auto number = static_cast<std::uint32_t>(path);
   if (to.flows.empty()) {
     to.served = 0;
-    active_.push_back(path);
+    to.since = now_;
+    to.rate = 0;
+    activate(number);
+  } else {
+    set_rate(number, to.rate);
   }
   const auto parts = static_cast<Served>(bytes) * static_cast<Served>(kPartsPerByte);
   to.flows.emplace(to.served + parts, id);
-  for (const auto& [link, part] : to.of.links) carried_[link] += part * static_cast<double>(bytes);
+  num_flows_[path] = static_cast<double>(to.flows.size());
+  for (std::uint32_t use = first_use_[path]; use < first_use_[path + 1]; ++use) {
+    carried_[link_of_[use]] += part_[use] * static_cast<double>(bytes);
+  }
   ++num_active_;
-  is_stale_ = true;
+  changed_.push_back(number);
 }
 
-Picoseconds FlowNetwork::end_of(const Path& path) const {
-  const auto left = static_cast<double>(path.flows.top().first - path.served);
-  const double wait = std::ceil(left / path.rate);
-  if (!(wait < kMostWait)) return kNeverEnds;
-  return now_ + std::max<Picoseconds>(1, static_cast<Picoseconds>(wait));
+// Goes on to now_ at the rate so far.
+void FlowNetwork::set_rate(std::uint32_t path, double rate) {
+  Path& of = paths_[path];
+  const auto more = static_cast<Served>(std::floor(of.rate * static_cast<double>(now_ - of.since)));
+  of.served = std::min(of.served + more, of.flows.top().first - 1);
+  of.since = now_;
+  of.rate = rate;
 }
 
-void FlowNetwork::find_next_end() {
-  next_end_ = kNeverEnds;
-  for (const std::size_t index : active_) next_end_ = std::min(next_end_, end_of(paths_[index]));
+void FlowNetwork::schedule(std::uint32_t path) {
+  Path& of = paths_[path];
+  ++of.version;
+  const auto left = static_cast<double>(of.flows.top().first - of.served);
+  const double wait = std::ceil(left / of.rate);
+  if (!(wait < kMostWait)) return;
+  ends_.push({of.since + std::max<Picoseconds>(1, static_cast<Picoseconds>(wait)), path,
+              of.version});
 }
 
 Picoseconds FlowNetwork::next_end() {
-  if (is_stale_) update_rates();
-  return next_end_;
-}
-
-bool FlowNetwork::end_flows(Path& path, Picoseconds now, std::vector<std::uint64_t>& ended) {
-  const Served first = path.flows.top().first;
-  const auto more = static_cast<Served>(std::floor(path.rate * static_cast<double>(now - now_)));
-  const bool ends = end_of(path) <= now;
-  path.served = ends ? first : std::min(path.served + more, first - 1);
-  while (!path.flows.empty() && path.flows.top().first <= path.served) {
-    ended.push_back(path.flows.top().second);
-    path.flows.pop();
-    --num_active_;
-  }
-  return ends;
+  if (!changed_.empty() || !changed_links_.empty()) update_rates();
+  while (!ends_.empty() && ends_.top().version != paths_[ends_.top().path].version) ends_.pop();
+  return ends_.empty() ? kNeverEnds : ends_.top().time;
 }
 
 void FlowNetwork::advance(Picoseconds now, std::vector<std::uint64_t>& ended) {
   if (now == now_) return;
-  if (is_stale_) update_rates();
-  for (const std::size_t index : active_) {
-    Path& path = paths_[index];
-    if (end_flows(path, now, ended)) is_stale_ = true;
-  }
-  std::erase_if(active_, [this](std::size_t index) { return paths_[index].flows.empty(); });
+  const bool ends_some = next_end() <= now;
   now_ = now;
-  if (!is_stale_) find_next_end();
-}
-
-void FlowNetwork::freeze(Path& path, double rate) {
-  path.rate = rate;
-  for (const auto& [link, part] : path.of.links) {
-    const double weight = part * static_cast<double>(path.flows.size());
-    left_[link] -= rate * weight;
-    open_[link] -= weight;
-    --num_open_[link];
+  if (!ends_some) return;
+  while (!ends_.empty() && ends_.top().time <= now) {
+    const End end = ends_.top();
+    ends_.pop();
+    Path& path = paths_[end.path];
+    if (path.version != end.version) continue;
+    path.served = path.flows.top().first;
+    path.since = now;
+    ++path.version;
+    while (!path.flows.empty() && path.flows.top().first <= path.served) {
+      ended.push_back(path.flows.top().second);
+      path.flows.pop();
+      --num_active_;
+    }
+    num_flows_[end.path] = static_cast<double>(path.flows.size());
+    if (path.flows.empty()) {
+      deactivate(end.path);
+    } else {
+      changed_.push_back(end.path);
+    }
   }
 }
 
-double FlowNetwork::share_of(std::uint32_t link) const {
-  if (num_open_[link] == 0) return std::numeric_limits<double>::infinity();
-  return std::max(0.0, left_[link]) / open_[link];
+void FlowNetwork::freeze(std::uint32_t path, double rate) {
+  rates_[path] = rate;
+  for (std::uint32_t use = first_use_[path]; use < first_use_[path + 1]; ++use) {
+    Link& link = links_[link_of_[use]];
+    const double weight = part_[use] * num_flows_[path];
+    link.left -= rate * weight;
+    link.open -= weight;
+    --link.num_open;
+  }
+}
+
+double FlowNetwork::share_of(const Link& link) {
+  if (link.num_open == 0) return std::numeric_limits<double>::infinity();
+  return std::max(0.0, link.left) / link.open;
 }
 
 // Progressive filling: all flows get the same until a link is full, or a flow has the most it may.
 std::size_t FlowNetwork::freeze_least() {
   double share = std::numeric_limits<double>::infinity(), most = share;
-  for (const std::uint32_t link : in_use_) share = std::min(share, share_of(link));
-  for (const std::size_t index : active_) {
-    if (!is_frozen_[index] && paths_[index].of.most_bytes_per_second > 0) {
-      most = std::min(most, most_of(paths_[index]));
-    }
-  }
+  for (const std::uint32_t link : links_seen_) share = std::min(share, share_of(links_[link]));
+  std::erase_if(capped_, [this](std::uint32_t path) { return rates_[path] >= 0; });
+  for (const std::uint32_t path : capped_) most = std::min(most, most_[path]);
   chosen_.clear();
   if (most < share) {
-    for (const std::size_t index : active_) {
-      if (!is_frozen_[index] && most_of(paths_[index]) == most) choose(index);
+    for (const std::uint32_t path : capped_) {
+      if (most_[path] == most) choose(path);
     }
   } else {
-    for (const std::uint32_t link : in_use_) {
-      if (share_of(link) > share * kSameShare) continue;
-      for (const std::size_t index : paths_of_[link]) choose(index);
+    for (const std::uint32_t link : links_seen_) {
+      if (share_of(links_[link]) > share * kSameShare) continue;
+      for (const User& user : users_[link]) choose(user.path);
     }
   }
-  for (const std::size_t index : chosen_) freeze(paths_[index], std::min(share, most));
+  for (const std::uint32_t path : chosen_) freeze(path, std::min(share, most));
   return chosen_.size();
 }
 
-void FlowNetwork::choose(std::size_t path) {
-  if (is_frozen_[path]) return;
-  is_frozen_[path] = true;
+void FlowNetwork::choose(std::uint32_t path) {
+  if (rates_[path] >= 0) return;
+  rates_[path] = 0;
   chosen_.push_back(path);
 }
 
-double FlowNetwork::most_of(const Path& path) const {
-  const double most = path.of.most_bytes_per_second;
-  return most > 0 ? parts_per_picosecond(most) : std::numeric_limits<double>::infinity();
+FlowNetwork::Link& FlowNetwork::see(std::uint32_t link) {
+  Link& of = links_[link];
+  if (of.seen == update_) return of;
+  of = {capacity_[link], 0, 0, update_};
+  links_seen_.push_back(link);
+  return of;
+}
+
+void FlowNetwork::visit(std::uint32_t path) {
+  if (seen_[path] == update_) return;
+  seen_[path] = update_;
+  rates_[path] = -1;
+  paths_seen_.push_back(path);
+  if (most_[path] > 0) capped_.push_back(path);
+  const double flows = num_flows_[path];
+  for (std::uint32_t use = first_use_[path]; use < first_use_[path + 1]; ++use) {
+    Link& link = see(link_of_[use]);
+    link.open += part_[use] * flows;
+    ++link.num_open;
+  }
 }
 
 void FlowNetwork::update_rates() {
-  is_stale_ = false;
-  is_frozen_.resize(paths_.size());
-  in_use_.clear();
-  for (const std::size_t index : active_) {
-    is_frozen_[index] = false;
-    for (const auto& [link, part] : paths_[index].of.links) {
-      if (num_open_[link]++ == 0) {
-        in_use_.push_back(link);
-        left_[link] = capacity_[link];
-        open_[link] = 0;
-        paths_of_[link].clear();
-      }
-      paths_of_[link].push_back(index);
-      open_[link] += part * static_cast<double>(paths_[index].flows.size());
-    }
+  ++update_;
+  links_seen_.clear();
+  paths_seen_.clear();
+  capped_.clear();
+  for (const std::uint32_t path : changed_) {
+    paths_[path].is_changed = !paths_[path].flows.empty();
+    if (paths_[path].is_changed) visit(path);
   }
-  for (std::size_t left = active_.size(); left > 0;) left -= freeze_least();
-  find_next_end();
+  for (const std::uint32_t link : changed_links_) see(link);
+  for (std::size_t i = 0; i < links_seen_.size(); ++i) {
+    if (paths_seen_.size() == num_active_paths_) break;
+    for (const User& user : users_[links_seen_[i]]) visit(user.path);
+  }
+  changed_.clear();
+  changed_links_.clear();
+  for (std::size_t left = paths_seen_.size(); left > 0;) left -= freeze_least();
+  for (const std::uint32_t path : paths_seen_) {
+    if (paths_[path].rate != rates_[path]) {
+      set_rate(path, rates_[path]);
+    } else if (!paths_[path].is_changed) {
+      continue;
+    }
+    paths_[path].is_changed = false;
+    schedule(path);
+  }
 }
 
 }  // namespace cinch::rt

@@ -11,6 +11,7 @@
 #include <map>
 #include <queue>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct FlowPath {
 
 class FlowNetwork {
  public:
-  explicit FlowNetwork(std::vector<double> link_bytes_per_second);
+  explicit FlowNetwork(const std::vector<double>& link_bytes_per_second);
 
   /// Returns the number of the path, for start. Paths that are alike have one number.
   std::size_t add_path(const FlowPath& path);
@@ -57,41 +58,74 @@ class FlowNetwork {
   using Finish = std::pair<Served, std::uint64_t>;  // when a flow is over, and its id
   // Flows with the same links have the same rate, so one count serves them all.
   struct Path {
-    FlowPath of;
-    Served served = 0;
-    double rate = 0;  // of each flow, in parts a picosecond
+    double rate = 0;                 // of each flow, in parts a picosecond, since `since`
+    Picoseconds since = 0;
+    Served served = 0;  // then
+    std::uint64_t version = 0;
+    bool is_changed = false;
     std::priority_queue<Finish, std::vector<Finish>, std::greater<>> flows;
   };
+  struct User {
+    std::uint32_t path = 0;
+    std::uint32_t use = 0;
+  };
+  // What an update knows of a link.
+  struct Link {
+    double left = 0, open = 0;   // open: flows without a rate, by their parts
+    std::uint32_t num_open = 0;  // such paths
+    std::uint32_t seen = 0;      // by which update
+  };
+  // The next end on a path; it counts if the path has that version still.
+  struct End {
+    Picoseconds time = 0;
+    std::uint32_t path = 0;
+    std::uint64_t version = 0;
+    friend bool operator>(const End& a, const End& b) {
+      return std::tie(a.time, a.path) > std::tie(b.time, b.path);
+    }
+  };
 
+  void activate(std::uint32_t path);
+  void deactivate(std::uint32_t path);
+  /// New rates for all that shares links, at one remove or more, with what has changed.
   void update_rates();
-  void find_next_end();
-  /// Ends flows of the path that are over at `now`, and returns whether there are any.
-  bool end_flows(Path& path, Picoseconds now, std::vector<std::uint64_t>& ended);
-  Picoseconds end_of(const Path& path) const;
+  void visit(std::uint32_t path);
+  Link& see(std::uint32_t link);
   /// Freezes all paths of the links with the least share left, and returns how many.
   std::size_t freeze_least();
-  void choose(std::size_t path);
-  void freeze(Path& path, double rate);
+  void choose(std::uint32_t path);
+  void freeze(std::uint32_t path, double rate);
+  void set_rate(std::uint32_t path, double rate);
+  void schedule(std::uint32_t path);
   /// What each flow without a rate would get of the link.
-  double share_of(std::uint32_t link) const;
-  double most_of(const Path& path) const;
+  static double share_of(const Link& link);
 
-  std::vector<double> capacity_;  // parts a picosecond
+  // By link.
+  std::vector<Link> links_;
+  std::vector<double> capacity_;          // parts a picosecond
+  std::vector<std::vector<User>> users_;  // paths with flows
   std::vector<double> carried_;
   std::map<FlowPath, std::size_t> known_;
   std::vector<Path> paths_;
-  std::vector<std::size_t> active_;  // paths with flows
-  Picoseconds now_ = 0, next_end_ = kNeverEnds;
+  // Uses of links, those of one path after those of another. Updates read them all, so what they
+  // need lies close together.
+  std::vector<std::uint32_t> link_of_, place_;  // place: among the link's users
+  std::vector<double> part_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  Picoseconds now_ = 0;
   std::size_t num_active_ = 0;
-  bool is_stale_ = false;  // rates
+  std::vector<std::uint32_t> changed_;        // paths with a flow more or less
+  std::vector<std::uint32_t> changed_links_;  // of paths that have no flow any more
   // Of an update.
-  std::vector<double> left_;                        // by link
-  std::vector<double> open_;                        // by link: flows without a rate, by their parts
-  std::vector<std::size_t> num_open_;               // by link: such paths
-  std::vector<std::uint32_t> in_use_;               // links
-  std::vector<std::vector<std::size_t>> paths_of_;  // by link in use: active paths
-  std::vector<bool> is_frozen_;                     // by path
-  std::vector<std::size_t> chosen_;                 // paths
+  std::uint32_t update_ = 0;
+  std::vector<std::uint32_t> links_seen_, paths_seen_, capped_, chosen_;
+  // By path, apart from the rest for the same reason.
+  std::vector<std::uint32_t> first_use_;  // and one behind the last
+  std::vector<double> most_;              // rate; 0: as much as the links have
+  std::vector<std::uint32_t> seen_;  // by which update
+  std::vector<double> rates_;        // below 0: none yet
+  std::vector<double> num_flows_;
+  std::size_t num_active_paths_ = 0;
 };
 
 }  // namespace cinch::rt

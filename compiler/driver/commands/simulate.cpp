@@ -10,16 +10,14 @@
 #include "compiler/driver/ranks/step_plan.h"
 #include "compiler/driver/report/text.h"
 #include "runtime/planner/export/export_plan.h"
-#include "runtime/simulator/fabric_links.h"
+#include "runtime/simulator/fabric_step.h"
 
 namespace cinch::driver {
 namespace {
 
 using nlohmann::json;
 
-// With more, tasks of all ranks take too long to write.
-constexpr std::uint32_t kMostSimulatedRanks = 512;
-// Other plans are simulated beside the given one up to this size.
+// Other plans are simulated beside the given one up to this size, and by classes of ranks.
 constexpr std::uint32_t kMostComparedRanks = 128;
 constexpr std::size_t kShownLinks = 5;
 constexpr double kMostOfSlow = 1e6;  // of ranks, and times
@@ -92,10 +90,8 @@ class StepOnFabric {
 
   void run() {
     const Progress progress("simulating");
-    plan_ = value_or_throw(rt::build_plan(request_));
-    cost_ = value_or_throw(rt::estimate_cost(plan_, costs_, &spans_));
-    carried_ = last_carried_;
-    if (world_ <= kMostComparedRanks) compare();
+    step_ = value_or_throw(rt::simulate_on_fabric(topology_, fabric_step(request_)));
+    if (world_ <= kMostComparedRanks || has_classes()) compare();
   }
 
   // "step.goal", or "step.RANK.et" for each rank.
@@ -104,7 +100,8 @@ class StepOnFabric {
   void print(const json& report) const;
   void write_trace() const {
     if (options_.step.trace.empty()) return;
-    write_file(options_.step.trace, predicted_trace(plan_, spans_, cost_.seconds, ready_));
+    write_file(options_.step.trace,
+               predicted_trace(step_.plan, step_.spans, step_.cost.seconds, ready_));
   }
 
  private:
@@ -122,9 +119,9 @@ class StepOnFabric {
       throw CommandError(ExitCode::AtFault, "{}: it has {} ranks, not {}", options_.topology,
                          topology_.num_ranks(), world_);
     }
-    if (world_ > kMostSimulatedRanks) {
-      throw CommandError(ExitCode::AtFault, "{} ranks: at most {} are simulated", world_,
-                         kMostSimulatedRanks);
+    if (has_classes() && !options_.format.empty()) {
+      throw CommandError(ExitCode::AtFault, "{} ranks: at most {} are exported", world_,
+                         rt::kMostSingleRanks);
     }
     const std::uint32_t on_each = topology_.shape().ranks_per_machine;
     if (world_ % on_each == 0) return;
@@ -183,7 +180,7 @@ class StepOnFabric {
     costs_.cores = table.threads;  // every rank has its own
     set_speeds(options_.step, table, subject_, costs_);
     costs_.ready_seconds = ready_;
-    costs_.slowness = slowness_of(options_.slow, world_);
+    slowness_ = slowness_of(options_.slow, world_);
     const rt::Topology::Port& nic = topology_.shape().nic;
     costs_.network =
         rt::shaped_network(world_, {static_cast<double>(nic.latency) / 1e12, nic.bytes_per_second});
@@ -192,9 +189,11 @@ class StepOnFabric {
       const bool is_message = rt::kMeasuredKinds[i] == rt::ExchangeKind::Send;
       costs_.exchange_work[i].base = message * (is_message ? 1 : world_ - 1);
     }
-    costs_.make_links = [this] {
-      return std::make_unique<rt::FabricLinks>(topology_, world_, &last_carried_);
-    };
+  }
+
+  bool has_classes() const { return world_ > rt::kMostSingleRanks; }
+  rt::FabricStep fabric_step(const rt::PlanRequest& request) const {
+    return {request, costs_, slowness_, has_classes()};
   }
 
   void take_ready_times() {
@@ -237,11 +236,10 @@ class StepOnFabric {
         const bool is_whole = name == "f16" || codec == rt::kDense;
         tensor.codec = is_whole || tensor.codec != rt::kDense ? codec : rt::kDense;
       }
-      const auto built = value_or_throw(rt::build_plan_if_taken(asked));
-      if (!built) continue;
-      const rt::PlanCost cost = value_or_throw(rt::estimate_cost(*built, costs_));
-      if (best && best->cost.seconds <= cost.seconds) continue;
-      best = SimulatedStep{name, std::move(asked), cost};
+      // Programs do not take every plan, and some are too long for so many ranks.
+      const auto made = rt::simulate_on_fabric(topology_, fabric_step(asked));
+      if (!made || (best && best->cost.seconds <= made->cost.seconds)) continue;
+      best = SimulatedStep{name, std::move(asked), made->cost};
     }
     if (best) compared_.push_back(std::move(*best));
   }
@@ -260,10 +258,8 @@ class StepOnFabric {
   rt::PlanRequest request_;
   rt::CostInputs costs_;
   std::vector<double> ready_;  // by tensor, or empty
-  rt::Plan plan_;
-  rt::PlanCost cost_;
-  rt::PlanSpans spans_;
-  std::vector<double> carried_, last_carried_;  // by link of the topology
+  std::vector<double> slowness_;  // by rank, or empty
+  rt::FabricStepResult step_;
   std::vector<SimulatedStep> compared_;
 };
 
@@ -278,14 +274,14 @@ void StepOnFabric::write_export() const {
   if (options_.format != "chakra") {
     const bool is_one = options_.format == "goal-one";
     const auto streams = is_one ? rt::GoalStreams::One : rt::GoalStreams::Lanes;
-    write_file(stem + "goal", value_or_throw(rt::goal_of(plan_, costs_, streams)));
+    write_file(stem + "goal", value_or_throw(rt::goal_of(step_.plan, costs_, streams)));
     return;
   }
   // All are built before the first is written.
   std::vector<std::vector<std::uint8_t>> files;
   files.reserve(world_);
   for (std::uint32_t rank = 0; rank < world_; ++rank) {
-    files.push_back(value_or_throw(rt::chakra_of(plan_, rank, costs_)));
+    files.push_back(value_or_throw(rt::chakra_of(step_.plan, rank, costs_)));
   }
   for (std::uint32_t rank = 0; rank < world_; ++rank) {
     write_file(fmt::format("{}{}.et", stem, rank), files[rank]);
@@ -295,23 +291,23 @@ void StepOnFabric::write_export() const {
 // The busiest first.
 json StepOnFabric::links_json() const {
   std::vector<std::pair<double, std::size_t>> busy;
-  for (std::size_t i = 0; i < carried_.size(); ++i) {
+  for (std::size_t i = 0; i < step_.carried.size(); ++i) {
     const double speed = topology_.speed(static_cast<std::uint32_t>(i));
-    if (carried_[i] > 0) busy.emplace_back(carried_[i] / speed / cost_.seconds, i);
+    if (step_.carried[i] > 0) busy.emplace_back(step_.carried[i] / speed / step_.cost.seconds, i);
   }
   std::ranges::stable_sort(busy, std::greater<>(), &std::pair<double, std::size_t>::first);
   json links = json::array();
   for (const auto& [share, i] : busy) {
     if (links.size() == kShownLinks) break;
     links.push_back(
-        {{"link", topology_.name_of(static_cast<std::uint32_t>(i))}, {"bytes", carried_[i]}, {"share", share}});
+        {{"link", topology_.name_of(static_cast<std::uint32_t>(i))}, {"bytes", step_.carried[i]}, {"share", share}});
   }
   return links;
 }
 
 // By how much each tensor ends later than the backward pass and all that end before it.
 json StepOnFabric::exposed_json() const {
-  const std::vector<double> ends = rt::tensor_ends(plan_, spans_);
+  const std::vector<double> ends = rt::tensor_ends(step_.plan, step_.spans);
   std::vector<std::size_t> order(ends.size());
   for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
   std::ranges::stable_sort(order, {}, [&](std::size_t t) { return ends[t]; });
@@ -319,7 +315,7 @@ json StepOnFabric::exposed_json() const {
   json tensors = json::array();
   for (const std::size_t t : order) {
     tensors.push_back(
-        {{"tensor", plan_.tensors[t].name}, {"exposed_ms", as_ms(std::max(0.0, ends[t] - last))}});
+        {{"tensor", step_.plan.tensors[t].name}, {"exposed_ms", as_ms(std::max(0.0, ends[t] - last))}});
     last = std::max(last, ends[t]);
   }
   return tensors;
@@ -327,23 +323,25 @@ json StepOnFabric::exposed_json() const {
 
 json StepOnFabric::report() const {
   std::map<std::string, double> tiers;
-  for (std::size_t i = 0; i < carried_.size(); ++i) {
+  for (std::size_t i = 0; i < step_.carried.size(); ++i) {
     // Bytes pass one link out and one in.
-    if (carried_[i] > 0) tiers[tier_of(i)] += carried_[i] / 2;
+    const rt::Tier tier = topology_.place_of(static_cast<std::uint32_t>(i)).tier;
+    const double links = tier == rt::Tier::Site ? 1 : 2;
+    if (step_.carried[i] > 0) tiers[rt::tier_name(tier)] += step_.carried[i] / links;
   }
-  if (const auto site = tiers.find("site"); site != tiers.end()) site->second *= 2;
   json compared = json::array();
   for (const SimulatedStep& each : compared_) {
     compared.push_back(
         {{"name", each.name}, {"plan", each.request.plan}, {"step_ms", as_ms(each.cost.seconds)}});
   }
   return {{"ranks", world_},
-          {"plan", plan_.name},
-          {"step_ms", as_ms(cost_.seconds)},
+          {"classes", step_.num_classes},
+          {"plan", step_.plan.name},
+          {"step_ms", as_ms(step_.cost.seconds)},
           {"backward_ms", as_ms(ready_.empty() ? 0 : std::ranges::max(ready_))},
-          {"encode_ms", as_ms(cost_.encode_seconds)},
-          {"network_ms", as_ms(cost_.network_seconds)},
-          {"decode_ms", as_ms(cost_.decode_seconds)},
+          {"encode_ms", as_ms(step_.cost.encode_seconds)},
+          {"network_ms", as_ms(step_.cost.network_seconds)},
+          {"decode_ms", as_ms(step_.cost.decode_seconds)},
           {"bytes_by_tier", tiers},
           {"busiest_links", links_json()},
           {"tensors", exposed_json()},
@@ -356,7 +354,9 @@ void StepOnFabric::print(const json& report) const {
     print_text("{}{}\n", padded(name, kIndent), wrapped(text, kIndent, sentence_width()));
   };
   const auto ms = [&](const char* key) { return in_milliseconds(report[key].get<double>()); };
-  print_text("{} ranks, plan {}\n", world_, plan_.name);
+  const std::string classes =
+      has_classes() ? fmt::format(", {} of them different", step_.num_classes) : "";
+  print_text("{} ranks{}, plan {}\n", world_, classes, step_.plan.name);
   line("step", ms("step_ms"));
   line("of that", fmt::format("encoding {}, exchanges {}, all other work {} (the most of a rank; "
                               "they overlap)",
