@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/service/front_end.h"
+#include "runtime/simulator/period.h"
 
 namespace cinch::driver {
 
@@ -229,6 +230,10 @@ struct SimulateCommandOptions {
   std::string slow;               // "0.1%:2x", "3:2x"
   std::vector<std::string> down;  // links
   std::string format, output;     // of files for other simulators; empty: none
+  std::string routing = "sprayed";
+  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> piece_bytes;
+  rt::PeriodRules period;
 };
 
 struct CacheOptions {

@@ -61,7 +61,7 @@ Status check_failures(const Fabric& fabric) {
 
 }  // namespace
 
-ByteRange bytes_of(const Piece& piece, std::uint64_t flow_bytes) {
+PieceRange bytes_of(const FlowPiece& piece, std::uint64_t flow_bytes) {
   const auto at = [&](std::uint32_t part) {
     return static_cast<std::uint64_t>(static_cast<unsigned __int128>(flow_bytes) * part /
                                       piece.parts);
@@ -139,9 +139,9 @@ Result<std::span<const std::uint32_t>> UsableSpines::between(std::uint32_t leaf,
   return found;
 }
 
-Result<LinkLoads> LinkLoads::for_pieces(const Fabric& fabric, std::span<const Piece> pieces) {
+Result<LinkLoads> LinkLoads::for_pieces(const Fabric& fabric, std::span<const FlowPiece> pieces) {
   std::uint64_t units = 1;
-  for (const Piece& piece : pieces) {
+  for (const FlowPiece& piece : pieces) {
     if (units % piece.parts == 0) continue;
     const std::uint64_t factor = piece.parts / std::gcd(units, std::uint64_t{piece.parts});
     if (__builtin_mul_overflow(units, factor, &units)) {
@@ -159,7 +159,7 @@ LinkLoads::LinkLoads(const Fabric& fabric, std::uint64_t units_per_byte)
       up_(std::size_t{fabric.num_leaves} * fabric.num_spines, 0),
       down_(up_) {}
 
-void LinkLoads::add(const Flow& flow, const Piece& piece) {
+void LinkLoads::add(const Flow& flow, const FlowPiece& piece) {
   if (piece.spine == kWithinLeaf) return;
   const Units units = Units{units_per_byte_ / piece.parts} * (piece.end - piece.begin) * flow.bytes;
   up_[link(flow.source, piece.spine)] += units;

@@ -35,21 +35,21 @@ struct Flow {
 };
 
 /// A share of a flow that takes one way: from `begin` to `end` of `parts` equal parts.
-struct Piece {
+struct FlowPiece {
   std::uint32_t flow = 0;
   std::uint32_t spine = 0;  // kWithinLeaf: none
   std::uint32_t begin = 0, end = 1, parts = 1;
 
-  friend bool operator==(const Piece&, const Piece&) = default;
+  friend bool operator==(const FlowPiece&, const FlowPiece&) = default;
 };
 inline constexpr std::uint32_t kWithinLeaf = UINT32_MAX;
 
 /// The bytes of a flow that a piece carries, for transports, which send whole bytes. The pieces of
 /// a flow carry each of its bytes once.
-struct ByteRange {
+struct PieceRange {
   std::uint64_t begin = 0, end = 0;
 };
-ByteRange bytes_of(const Piece& piece, std::uint64_t flow_bytes);
+PieceRange bytes_of(const FlowPiece& piece, std::uint64_t flow_bytes);
 
 /// Errors: InvalidArgument ("flow 3 goes from host 5 to itself"), OutOfRange ("flow 3: host 300 of
 /// 256"), Overflow where all flows together have 2^63 bytes or more.
@@ -90,10 +90,10 @@ class LinkLoads {
 
   /// Links without load, with units that fit all pieces.
   /// Errors: Overflow where no 64-bit number divides by the parts of all pieces.
-  static Result<LinkLoads> for_pieces(const Fabric& fabric, std::span<const Piece> pieces);
+  static Result<LinkLoads> for_pieces(const Fabric& fabric, std::span<const FlowPiece> pieces);
 
   /// Does nothing for pieces within a leaf.
-  void add(const Flow& flow, const Piece& piece);
+  void add(const Flow& flow, const FlowPiece& piece);
   /// Of the busier link of the two that a flow takes over a spine.
   Units busier(const Flow& flow, std::uint32_t spine) const;
   Units largest() const;

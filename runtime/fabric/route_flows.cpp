@@ -55,9 +55,9 @@ class PieceWriter {
     }
   }
 
-  std::vector<Piece> take() { return std::move(pieces_); }
+  std::vector<FlowPiece> take() { return std::move(pieces_); }
   std::size_t size() const { return pieces_.size(); }
-  std::span<const Piece> since(std::size_t begin) const {
+  std::span<const FlowPiece> since(std::size_t begin) const {
     return std::span(pieces_).subspan(begin);
   }
   void drop_since(std::size_t begin) { pieces_.resize(begin); }
@@ -87,7 +87,7 @@ class PieceWriter {
     pieces_.push_back({flow, spine, reduced(begin), reduced(end), reduced(parts)});
   }
 
-  std::vector<Piece> pieces_;
+  std::vector<FlowPiece> pieces_;
 };
 
 class FlowRouter {
@@ -96,7 +96,7 @@ class FlowRouter {
              UsableSpines& spines)
       : fabric_(fabric), flows_(flows), options_(options), spines_(spines) {}
 
-  Result<std::vector<Piece>> route() {
+  Result<std::vector<FlowPiece>> route() {
     switch (options_.rule) {
       case RoutingRule::Sprayed:
         return by_flow(
@@ -132,7 +132,7 @@ class FlowRouter {
   // `add_pieces(flow, spines, pieces)` for each flow between leaves, with the spines that these
   // reach.
   template <typename AddPieces>
-  Result<std::vector<Piece>> by_flow(const AddPieces& add_pieces) {
+  Result<std::vector<FlowPiece>> by_flow(const AddPieces& add_pieces) {
     PieceWriter pieces(flows_);
     for (std::uint32_t i = 0; i < flows_.size(); ++i) {
       const Flow& flow = flows_[i];
@@ -151,7 +151,7 @@ class FlowRouter {
   }
 
   // Flows with the same source host or leaf, destination leaf and bytes.
-  Result<std::vector<Piece>> by_group() {
+  Result<std::vector<FlowPiece>> by_group() {
     const auto key = [this](std::uint32_t i) {
       const Flow& flow = flows_[i];
       const bool is_by_host = options_.rule == RoutingRule::ByHost;
@@ -175,7 +175,7 @@ class FlowRouter {
         });
   }
 
-  Result<std::vector<Piece>> coloured() {
+  Result<std::vector<FlowPiece>> coloured() {
     std::vector<BipartiteEdge> edges;
     edges.reserve(flows_.size());
     for (const Flow& flow : flows_) {
@@ -192,7 +192,7 @@ class FlowRouter {
 
     auto pieces = TRY(deal_colours(colouring, whole));
     LinkLoads loads = TRY(LinkLoads::for_pieces(fabric_, pieces));
-    for (const Piece& piece : pieces) loads.add(flows_[piece.flow], piece);
+    for (const FlowPiece& piece : pieces) loads.add(flows_[piece.flow], piece);
     const std::uint64_t nic = busiest_nic(fabric_, flows_);
     if (loads.largest() * fabric_.host_speed <= Wide{nic} * fabric_.link_speed) return pieces;
     if (!deal.is_unequal) deal.pieces_of_cut = fewest_pieces(deal, nic);
@@ -216,14 +216,14 @@ class FlowRouter {
   }
 
   // A colour is dealt as a flow of a group is.
-  Result<std::vector<Piece>> deal_colours(const EdgeColouring& colouring, const Deal& deal) {
+  Result<std::vector<FlowPiece>> deal_colours(const EdgeColouring& colouring, const Deal& deal) {
     std::size_t edge = 0;
     std::vector<std::size_t> strays;
     auto pieces = TRY(by_flow(
         [&](std::uint32_t flow, std::span<const std::uint32_t> spines, PieceWriter& written) {
           const std::size_t begin = written.size();
           written.add_dealt(flow, deal, colouring.colours[edge++], spines_.all());
-          const auto is_reached = [&](const Piece& piece) {
+          const auto is_reached = [&](const FlowPiece& piece) {
             return std::ranges::binary_search(spines, piece.spine);
           };
           if (std::ranges::all_of(written.since(begin), is_reached)) return;
@@ -236,7 +236,7 @@ class FlowRouter {
   }
 
   // Whole flows whose leaves do not reach the spine of their colour, by their pieces.
-  Status place_strays(std::vector<Piece>& pieces, std::span<const std::size_t> strays) {
+  Status place_strays(std::vector<FlowPiece>& pieces, std::span<const std::size_t> strays) {
     LinkLoads loads = TRY(LinkLoads::for_pieces(fabric_, pieces));
     std::size_t next = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -247,7 +247,7 @@ class FlowRouter {
       }
     }
     for (const std::size_t stray : strays) {
-      Piece& piece = pieces[stray];
+      FlowPiece& piece = pieces[stray];
       const Flow& flow = flows_[piece.flow];
       const auto spines =
           TRY(spines_.between(fabric_.leaf_of(flow.source), fabric_.leaf_of(flow.destination)));
@@ -269,7 +269,7 @@ std::uint32_t most_queue_pairs(std::span<const Flow> flows, const Routing& routi
   using QueuePair = std::array<std::uint32_t, 3>;  // source, destination, spine
   std::vector<QueuePair> used;
   used.reserve(routing.pieces.size());
-  for (const Piece& piece : routing.pieces) {
+  for (const FlowPiece& piece : routing.pieces) {
     const Flow& flow = flows[piece.flow];
     const bool is_path_chosen = routing.rule != RoutingRule::Sprayed;
     used.push_back({flow.source, flow.destination, is_path_chosen ? piece.spine : kWithinLeaf});
@@ -304,7 +304,7 @@ Result<Routing> route_flows(const Fabric& fabric, std::span<const Flow> flows,
 Result<RoutingReport> report_routing(const Fabric& fabric, std::span<const Flow> flows,
                                      const Routing& routing) {
   LinkLoads loads = TRY(LinkLoads::for_pieces(fabric, routing.pieces));
-  for (const Piece& piece : routing.pieces) loads.add(flows[piece.flow], piece);
+  for (const FlowPiece& piece : routing.pieces) loads.add(flows[piece.flow], piece);
   const auto largest = loads.largest();
   const std::uint64_t units = loads.units_per_byte();
   const auto common = std::gcd(static_cast<std::uint64_t>(largest % units), units);

@@ -50,7 +50,7 @@ struct RoutingOptions {
 struct Routing {
   RoutingRule rule = RoutingRule::Coloured;
   /// In the order of flows and of their bytes. A flow within a leaf is one piece.
-  std::vector<Piece> pieces;
+  std::vector<FlowPiece> pieces;
 };
 
 /// Rules that form groups put flows of equal bytes into one. Coloured rules count flows, so what

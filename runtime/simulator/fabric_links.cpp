@@ -45,11 +45,12 @@ std::vector<double> speeds_of(const Topology& topology, const RankClasses& class
 }  // namespace
 
 FabricLinks::FabricLinks(const Topology& topology, std::shared_ptr<const RankClasses> classes,
-                         std::vector<double>* carried)
+                         std::vector<double>* carried, std::shared_ptr<const PairRoutes> routes)
     : topology_(topology),
       classes_(std::move(classes)),
+      routes_(std::move(routes)),
       carried_(carried),
-      are_spines_one_(topology.are_uplinks_alike()),
+      are_spines_one_(topology.are_uplinks_alike() && routes_ == nullptr),
       first_leaf_link_(kLinksOfRank * classes_->num_classes()),
       first_core_link_(first_leaf_link_ + classes_->leaves().num_classes() *
                                               links_of_group(topology, are_spines_one_)),
@@ -110,7 +111,12 @@ FabricLinks::Shared FabricLinks::shared(std::uint32_t link) const {
 
 Result<FabricLinks::Way> FabricLinks::way_of(std::uint32_t from, const RankClasses::Seen& seen,
                                              double copies) {
-  const FabricRoute route = TRY(topology_.route(seen.from, seen.to));
+  std::span<const SpineShare> spines;
+  if (routes_ != nullptr) {
+    const auto found = routes_->shares.find({seen.from, seen.to});
+    if (found != routes_->shares.end()) spines = found->second;
+  }
+  const FabricRoute route = TRY(topology_.route(seen.from, seen.to, spines));
   const double flows = copies * seen.count * static_cast<double>(classes_->members(from).size());
   FlowPath path;
   path.most_bytes_per_second = route.path.most_bytes_per_second;

@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "runtime/planner/plan_cost.h"
+#include "runtime/simulator/pair_routes.h"
 #include "runtime/simulator/rank_classes.h"
 #include "runtime/simulator/topology.h"
 
@@ -13,8 +14,10 @@ class FabricLinks : public SimulatedLinks {
  public:
   /// A simulated rank is a class. `topology` outlives this, and so does `carried`: when this ends,
   /// by link of the topology, the bytes that it has carried. It may be null.
+  /// `routes`: of single ranks; null: flows are sprayed.
   FabricLinks(const Topology& topology, std::shared_ptr<const RankClasses> classes,
-              std::vector<double>* carried = nullptr);
+              std::vector<double>* carried = nullptr,
+              std::shared_ptr<const PairRoutes> routes = nullptr);
   /// For the topology's first `num_ranks` ranks, each for itself.
   FabricLinks(const Topology& topology, std::uint32_t num_ranks,
               std::vector<double>* carried = nullptr);
@@ -54,8 +57,10 @@ class FabricLinks : public SimulatedLinks {
 
   const Topology& topology_;
   const std::shared_ptr<const RankClasses> classes_;
+  const std::shared_ptr<const PairRoutes> routes_;
   std::vector<double>* carried_;
-  /// Do all leaves have the same links to all spines? Each leaf has one link then.
+  /// Do all leaves have the same links to all spines, which all flows use alike? Each leaf has one
+  /// link then.
   bool are_spines_one_;
   std::uint32_t first_leaf_link_, first_core_link_, first_join_link_;
   FlowNetwork flows_;

@@ -80,7 +80,8 @@ Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topolo
   const char* const single = has("tree")                ? "tree"
                              : has("ps")                ? "ps"
                              : has("ring") && !is_circle ? "ring beside other plans"
-                                                        : nullptr;
+                             : step.routing.rule == RoutingRule::Hashed ? "hashed paths"
+                                                                        : nullptr;
   if (single != nullptr) {
     return invalid(fmt::format("{}: no two of {} ranks are alike, and at most {} are simulated one "
                                "by one",
@@ -120,10 +121,16 @@ Result<FabricStepResult> simulate_on_fabric(const Topology& topology, FabricStep
     step.inputs.slowness = step.slowness;
   }
   made.num_classes = classes->num_classes();
-  step.inputs.make_links = [&topology, &made, classes] {
-    return std::make_unique<FabricLinks>(topology, classes, &made.carried);
-  };
   made.plan = TRY(build_plan(step.request));
+  std::shared_ptr<const PairRoutes> routes;
+  if (!step.has_classes && step.routing.rule != RoutingRule::Sprayed) {
+    routes = std::make_shared<const PairRoutes>(
+        TRY(route_pairs(topology, made.plan, step.routing)));
+    made.routing = routes->report;
+  }
+  step.inputs.make_links = [&topology, &made, classes, routes] {
+    return std::make_unique<FabricLinks>(topology, classes, &made.carried, routes);
+  };
   made.cost = TRY(estimate_cost(made.plan, step.inputs, &made.spans));
   return made;
 }

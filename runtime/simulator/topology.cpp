@@ -173,8 +173,9 @@ std::vector<double> Topology::speeds_of_pod(std::uint32_t pod) const {
   return {first, first + 2 * static_cast<std::ptrdiff_t>(shape_.spines)};
 }
 
-Result<FabricRoute> Topology::route(std::uint32_t from, std::uint32_t to) const {
-  auto route = TRY(find_route(from, to));
+Result<FabricRoute> Topology::route(std::uint32_t from, std::uint32_t to,
+                                    std::span<const SpineShare> spines) const {
+  auto route = TRY(find_route(from, to, spines));
   for (const FlowLink& link : route.path.links) {
     if (speeds_[link.link] > 0) continue;
     return invalid(fmt::format("rank {} does not reach rank {}: {} is down", from, to,
@@ -201,21 +202,22 @@ Status Topology::add_join(std::uint32_t from_site, std::uint32_t to_site,
 }
 
 Status Topology::add_spines(std::uint32_t from_leaf, std::uint32_t to_leaf,
-                            FabricRoute& route) const {
+                            std::span<const SpineShare> given, FabricRoute& route) const {
   const std::uint32_t pods[] = {pod_of_leaf(from_leaf), pod_of_leaf(to_leaf)};
   const bool crosses = pods[0] != pods[1];
-  std::vector<std::uint32_t> spines;
-  for (std::uint32_t spine = 0; spine < shape_.spines; ++spine) {
+  std::vector<SpineShare> spines(given.begin(), given.end());
+  for (std::uint32_t spine = 0; spine < shape_.spines && given.empty(); ++spine) {
     const bool is_up = speeds_[uplink(from_leaf, spine)] > 0 && speeds_[uplink(to_leaf, spine)] > 0;
     const bool reaches = !crosses || (speeds_[core_link(pods[0], spine)] > 0 &&
                                       speeds_[core_link(pods[1], spine)] > 0);
-    if (is_up && reaches) spines.push_back(spine);
+    if (is_up && reaches) spines.push_back({spine});
   }
   if (spines.empty()) {
     return invalid(fmt::format("no spine joins leaf {} and leaf {}", from_leaf, to_leaf));
   }
-  const double part = 1.0 / static_cast<double>(spines.size());
-  for (const std::uint32_t spine : spines) {
+  const double equal = 1.0 / static_cast<double>(spines.size());
+  for (const auto& [spine, share] : spines) {
+    const double part = given.empty() ? equal : share;
     route.path.links.push_back({uplink(from_leaf, spine), part});
     route.path.links.push_back({uplink(to_leaf, spine) + 1, part});
     if (!crosses) continue;
@@ -226,7 +228,8 @@ Status Topology::add_spines(std::uint32_t from_leaf, std::uint32_t to_leaf,
   return Ok{};
 }
 
-Result<FabricRoute> Topology::find_route(std::uint32_t from, std::uint32_t to) const {
+Result<FabricRoute> Topology::find_route(std::uint32_t from, std::uint32_t to,
+                                         std::span<const SpineShare> spines) const {
   FabricRoute route;
   const auto over = [&route](std::uint32_t link, Picoseconds latency) {
     route.path.links.push_back({link, 1});
@@ -243,7 +246,7 @@ Result<FabricRoute> Topology::find_route(std::uint32_t from, std::uint32_t to) c
   if (sites[0] != sites[1]) {
     CINCH_TRY(add_join(sites[0], sites[1], route));
   } else if (leaves[0] != leaves[1]) {
-    CINCH_TRY(add_spines(leaves[0], leaves[1], route));
+    CINCH_TRY(add_spines(leaves[0], leaves[1], spines, route));
   }
   over(first_nic_ + 2 * to + 1, shape_.nic.latency);
   return route;

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,12 @@ const char* tier_name(Tier tier);
 struct FabricRoute {
   FlowPath path;
   Picoseconds latency = 0;
+};
+
+/// A spine, and the share of a flow that goes over it.
+struct SpineShare {
+  std::uint32_t spine = 0;
+  double share = 1;
 };
 
 class Topology {
@@ -96,16 +103,20 @@ class Topology {
   /// their share, as ideal spraying does; between pods, those whose links to the core are up.
   /// Errors: InvalidArgument (no spine that both reach, no link between their sites, a link that is
   /// down and has no other beside it).
-  Result<FabricRoute> route(std::uint32_t from, std::uint32_t to) const;
+  /// `spines`: instead of all that both reach.
+  Result<FabricRoute> route(std::uint32_t from, std::uint32_t to,
+                            std::span<const SpineShare> spines = {}) const;
 
  private:
   explicit Topology(Shape shape) : shape_(std::move(shape)) {}
   Status count_ranks();
   void add_links();
   /// Also over links that are down.
-  Result<FabricRoute> find_route(std::uint32_t from, std::uint32_t to) const;
+  Result<FabricRoute> find_route(std::uint32_t from, std::uint32_t to,
+                                 std::span<const SpineShare> spines) const;
   Status add_join(std::uint32_t from_site, std::uint32_t to_site, FabricRoute& route) const;
-  Status add_spines(std::uint32_t from_leaf, std::uint32_t to_leaf, FabricRoute& route) const;
+  Status add_spines(std::uint32_t from_leaf, std::uint32_t to_leaf,
+                    std::span<const SpineShare> given, FabricRoute& route) const;
   Status apply(const Change& change);
   std::uint32_t num_leaves() const { return first_leaf_.back(); }
   std::uint32_t num_pods() const { return pod_of_leaf_.empty() ? 0 : pod_of_leaf_.back() + 1; }

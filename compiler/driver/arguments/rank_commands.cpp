@@ -232,6 +232,27 @@ void add_simulate(Registry& registry) {
             "so many ranks, or a share of them (0.1%), take FACTOR times as long to compute");
   add_value(command, "--down", options->down, "LINK",
             "links of the fabric that carry nothing, as leaf3-spine7");
+  add_bytes(command, "--piece-bytes", options->piece_bytes,
+            "with --plan: bytes of gradient that are encoded and sent at a time; without it, 4 MiB. "
+            "All ranks share them, so more ranks need more",
+            1024);
+  add_count(command, "--every", options->period.every,
+            "steps from one exchange to the next: a whole period is simulated, with a step's time "
+            "from --profile", 1)
+      ->capture_default_str();
+  add_count(command, "--fragments", options->period.fragments,
+            "parts of the tensors that are exchanged in turns within --every steps", 1)
+      ->capture_default_str();
+  add_count(command, "--delay", options->period.delay,
+            "steps between an exchange's begin and the use of what it brings")
+      ->capture_default_str();
+  add_count(command, "--correct", options->period.correct,
+            "each so many exchanges, one in f32; 0: none")
+      ->capture_default_str();
+  add_word(command, "--routing", options->routing,
+           {"sprayed", "hashed", "host", "leaf-pair", "coloured", "coloured-nic", "coloured-whole"},
+           "how flows between leaves take spines");
+  add_count(command, "--seed", options->seed, "of --routing hashed")->capture_default_str();
   command->add_flag("--explain", options->step.explain, "prints the exposed time of each tensor");
   add_value(command, "--trace", options->step.trace, "FILE",
             "writes the timeline of the step, for Perfetto");

@@ -1,5 +1,6 @@
 // cinch simulate: what a step would take on a fabric that nobody has at hand.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -11,6 +12,7 @@
 #include "compiler/driver/report/text.h"
 #include "runtime/planner/export/export_plan.h"
 #include "runtime/simulator/fabric_step.h"
+#include "runtime/simulator/period.h"
 
 namespace cinch::driver {
 namespace {
@@ -71,6 +73,24 @@ std::vector<double> slowness_of(const std::string& text, std::uint32_t world) {
   return factors;
 }
 
+// The words of --routing.
+constexpr std::array<std::pair<std::string_view, rt::RoutingRule>, 7> kRoutingRules = {
+    {{"sprayed", rt::RoutingRule::Sprayed},
+     {"hashed", rt::RoutingRule::Hashed},
+     {"host", rt::RoutingRule::ByHost},
+     {"leaf-pair", rt::RoutingRule::ByLeafPair},
+     {"coloured", rt::RoutingRule::Coloured},
+     {"coloured-nic", rt::RoutingRule::ColouredAboveNic},
+     {"coloured-whole", rt::RoutingRule::ColouredWhole}}};
+
+rt::RoutingOptions routing_of(const SimulateCommandOptions& options) {
+  rt::RoutingOptions routing{.seed = options.seed};
+  for (const auto& [name, rule] : kRoutingRules) {
+    if (options.routing == name) routing.rule = rule;
+  }
+  return routing;
+}
+
 struct SimulatedStep {
   std::string name;
   rt::PlanRequest request;
@@ -92,6 +112,7 @@ class StepOnFabric {
     const Progress progress("simulating");
     step_ = value_or_throw(rt::simulate_on_fabric(topology_, fabric_step(request_)));
     if (world_ <= kMostComparedRanks || has_classes()) compare();
+    if (has_period()) find_period();
   }
 
   // "step.goal", or "step.RANK.et" for each rank.
@@ -173,6 +194,7 @@ class StepOnFabric {
         ready_.push_back(tensor.ready_seconds);
       }
       request_.plan = options_.plan;
+      if (options_.piece_bytes) request_.piece_bytes = *options_.piece_bytes;
     }
     const rt::SpeedTable table = read_or_measure_speeds(options_.step, subject_, shapes, 1);
     costs_.is_on_device = table.device != "cpu";
@@ -193,7 +215,7 @@ class StepOnFabric {
 
   bool has_classes() const { return world_ > rt::kMostSingleRanks; }
   rt::FabricStep fabric_step(const rt::PlanRequest& request) const {
-    return {request, costs_, slowness_, has_classes()};
+    return {request, costs_, slowness_, has_classes(), routing_of(options_)};
   }
 
   void take_ready_times() {
@@ -228,6 +250,8 @@ class StepOnFabric {
     for (const char* plan : {"allreduce", "allgather", "two_shot", "ring", "hierarchical"}) {
       const bool has_machines = request_.ranks_per_machine > 1;
       if (std::string_view(plan) == "hierarchical" && !has_machines) continue;
+      // A ring's hops grow with ranks.
+      if (std::string_view(plan) == "ring" && has_classes()) continue;
       rt::PlanRequest asked = request_;
       asked.plan = plan;
       asked.routes.clear();
@@ -244,6 +268,45 @@ class StepOnFabric {
     if (best) compared_.push_back(std::move(*best));
   }
 
+  bool has_period() const {
+    const rt::PeriodRules& rules = options_.period;
+    return rules.every > 1 || rules.delay > 0 || rules.correct > 0;
+  }
+
+  // Tensors of fragment f, all ready at once, as differences of weights are.
+  double exchange_of(std::uint32_t fragment, bool is_exact) const {
+    rt::FabricStep step = fabric_step(request_);
+    step.inputs.ready_seconds.clear();
+    rt::PlanRequest& request = step.request;
+    std::vector<rt::PlanTensor> tensors;
+    std::vector<std::uint32_t> route_of;
+    const std::size_t num = request.tensors.size(), parts = options_.period.fragments;
+    for (std::size_t t = num * fragment / parts; t < num * (fragment + 1) / parts; ++t) {
+      tensors.push_back(request.tensors[t]);
+      if (is_exact) tensors.back().codec = rt::kDense;
+      if (!request.route_of.empty()) route_of.push_back(request.route_of[t]);
+    }
+    if (tensors.empty()) return 0;
+    request.tensors = std::move(tensors);
+    request.route_of = std::move(route_of);
+    return value_or_throw(rt::simulate_on_fabric(topology_, std::move(step))).cost.seconds;
+  }
+
+  void find_period() {
+    const rt::PeriodRules& rules = options_.period;
+    if (!profile_) throw UsageError("--every, --delay and --correct need --profile: a step's time");
+    value_or_throw(rt::check_period(rules));
+    local_seconds_ = std::ranges::max(ready_) + profile_->forward_seconds.value_or(0) +
+                     profile_->optimizer_seconds.value_or(0);
+    std::vector<double> exact;
+    for (std::uint32_t f = 0; f < rules.fragments; ++f) {
+      exchanges_.push_back(exchange_of(f, false));
+      if (rules.correct > 0) exact.push_back(exchange_of(f, true));
+    }
+    period_ = value_or_throw(rt::period_of(rules, local_seconds_, exchanges_, exact));
+  }
+
+  json period_json() const;
   json links_json() const;
   json exposed_json() const;
 
@@ -260,6 +323,9 @@ class StepOnFabric {
   std::vector<double> ready_;  // by tensor, or empty
   std::vector<double> slowness_;  // by rank, or empty
   rt::FabricStepResult step_;
+  std::optional<rt::Period> period_;
+  double local_seconds_ = 0;       // of a step of the period, without exchange
+  std::vector<double> exchanges_;  // seconds, by fragment
   std::vector<SimulatedStep> compared_;
 };
 
@@ -286,6 +352,23 @@ void StepOnFabric::write_export() const {
   for (std::uint32_t rank = 0; rank < world_; ++rank) {
     write_file(fmt::format("{}{}.et", stem, rank), files[rank]);
   }
+}
+
+json StepOnFabric::period_json() const {
+  if (!period_) return nullptr;
+  json steps = json::array(), exchanges = json::array();
+  for (const rt::PeriodStep& step : period_->steps) {
+    json row = {{"wait_ms", as_ms(step.wait_seconds)}, {"corrects", step.corrects}};
+    if (step.begins) row["begins"] = *step.begins;
+    if (step.uses) row["uses"] = *step.uses;
+    steps.push_back(std::move(row));
+  }
+  for (const double seconds : exchanges_) exchanges.push_back(as_ms(seconds));
+  const auto num_steps = static_cast<double>(period_->steps.size());
+  return {{"local_step_ms", as_ms(local_seconds_)},
+          {"exchange_ms", std::move(exchanges)},
+          {"mean_step_ms", as_ms(period_->seconds / num_steps)},
+          {"steps", std::move(steps)}};
 }
 
 // The busiest first.
@@ -329,6 +412,16 @@ json StepOnFabric::report() const {
     const double links = tier == rt::Tier::Site ? 1 : 2;
     if (step_.carried[i] > 0) tiers[rt::tier_name(tier)] += step_.carried[i] / links;
   }
+  json routing;
+  if (step_.routing) {
+    const rt::Fraction load = step_.routing->largest_load;
+    routing = {{"rule", options_.routing},
+               {"largest_load", {load.numerator, load.denominator}},
+               {"busiest_host", step_.routing->busiest_nic},
+               {"flows", step_.routing->num_flows},
+               {"pieces", step_.routing->num_pieces},
+               {"queue_pairs", step_.routing->queue_pairs}};
+  }
   json compared = json::array();
   for (const SimulatedStep& each : compared_) {
     compared.push_back(
@@ -345,6 +438,8 @@ json StepOnFabric::report() const {
           {"bytes_by_tier", tiers},
           {"busiest_links", links_json()},
           {"tensors", exposed_json()},
+          {"routing", std::move(routing)},
+          {"period", period_json()},
           {"compared", std::move(compared)}};
 }
 
@@ -369,6 +464,20 @@ void StepOnFabric::print(const json& report) const {
     line("busy",
          fmt::format("{}: {:.0f} % of the step, {}", link["link"].get<std::string>(),
                      100 * link["share"].get<double>(), size_text(link["bytes"].get<double>())));
+  }
+  if (period_) {
+    const json& period = report["period"];
+    double waits = 0;
+    for (const json& step : period["steps"]) waits += step["wait_ms"].get<double>();
+    line("period", fmt::format("{} steps of {}, {} of waiting; a step takes {} on average",
+                               period["steps"].size(),
+                               in_milliseconds(period["local_step_ms"].get<double>()),
+                               in_milliseconds(waits),
+                               in_milliseconds(period["mean_step_ms"].get<double>())));
+  }
+  if (step_.routing) {
+    print_text("routing, a byte from each rank to each that it sends to:\n{}",
+               rt::routing_report_text(*step_.routing));
   }
   if (options_.step.explain) {
     TextTable table({{"", "tensor", true}, {"", "exposed ms"}});
@@ -398,6 +507,9 @@ void check_options(const SimulateCommandOptions& options) {
   if (has_name && options.step.profile.empty()) {
     throw UsageError("--plan {} needs --profile: the tensors, and when they are ready",
                      options.plan);
+  }
+  if (!has_name && options.piece_bytes) {
+    throw UsageError("a plan file says how large pieces are: give no --piece-bytes");
   }
   if (!has_name && options.program != "none") {
     throw UsageError("a plan file says which program each tensor takes: give no --program");

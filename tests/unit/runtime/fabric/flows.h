@@ -56,13 +56,13 @@ inline Flows random_flows(std::mt19937& random, std::uint32_t num_hosts, std::si
 
 /// What is wrong with the pieces of a flow, which must cover it once, in order, over spines that
 /// are up, each once; or within the leaf. `units`: what all parts divide.
-inline const char* fault_of(const Fabric& fabric, const Flow& flow, std::span<const Piece> pieces,
+inline const char* fault_of(const Fabric& fabric, const Flow& flow, std::span<const FlowPiece> pieces,
                             std::int64_t units) {
   const std::uint32_t from = flow.source / fabric.hosts_per_leaf;
   const std::uint32_t to = flow.destination / fabric.hosts_per_leaf;
   std::int64_t covered = 0;
   std::vector<bool> is_used(fabric.num_spines, false);
-  for (const Piece& piece : pieces) {
+  for (const FlowPiece& piece : pieces) {
     if (units % piece.parts != 0) return "odd parts";
     if (piece.begin * (units / piece.parts) != covered) return "a gap, or an overlap";
     if (piece.end <= piece.begin) return "an empty piece";
@@ -97,7 +97,7 @@ inline Fraction largest_load_by_hand(const Fabric& fabric, const Flows& flows,
       ADD_FAILURE() << "flow " << i << ": " << fault;
       return {};
     }
-    for (const Piece& piece : pieces) {
+    for (const FlowPiece& piece : pieces) {
       if (piece.spine == kWithinLeaf) continue;
       const std::int64_t load = (piece.end - piece.begin) * (units / piece.parts) *
                                 static_cast<std::int64_t>(flows[i].bytes);

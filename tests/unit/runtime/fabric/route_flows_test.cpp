@@ -194,8 +194,8 @@ TEST(RouteFlows, PiecesCarryEachByteOnce) {
         fabric_of(2, 4, 7), flows, {.rule = RoutingRule::ByHost, .has_unequal_pieces = is_unequal});
     ASSERT_TRUE(routing);
     std::vector<std::uint64_t> covered(flows.size(), 0);
-    for (const Piece& piece : routing->pieces) {
-      const ByteRange range = bytes_of(piece, flows[piece.flow].bytes);
+    for (const FlowPiece& piece : routing->pieces) {
+      const PieceRange range = bytes_of(piece, flows[piece.flow].bytes);
       EXPECT_EQ(range.begin, covered[piece.flow]);
       EXPECT_LE(range.begin, range.end);
       covered[piece.flow] = range.end;
