@@ -2,7 +2,7 @@
 """Ranks in network namespaces with slow links between them: how long dense, fp16 and compressed averaging take over MPI, over UCX, or both.
 
 usage: slow_network.py [CINCH] [--ranks 4] [--mbit 100 1000] [--bytes 67108864] [--steps 3] [--input GRADIENT.npy] [--transport mpi ucx] [--congestion cubic]
-                       [--methods dense onebit dgc]
+                       [--methods dense onebit dgc] [--plans ring two_shot hierarchical] [--leaves 2 --uplink 200]
 
 Needs root, iproute2 (ip, tc), a cinch, and for MPI Open MPI (mpirun) where that was built. Exit status 77: something of that is missing.
 README.md says what the table means."""
@@ -61,9 +61,11 @@ def what_is_missing(cinch, transports):
 class Network:
     """A switch and a host for each rank, each in a namespace of its own: nothing outside of them changes, and they take all with them."""
 
-    def __init__(self, ranks, congestion):
+    def __init__(self, ranks, congestion, leaves=1, uplink=None):
+        """With several leaves, each is a switch of as many ranks, and has one link, of `uplink` Mbit/s, to a switch above."""
         self.ranks = ranks
         self.congestion = congestion
+        self.leaves, self.uplink = leaves, uplink
         self.name = f"{PREFIX}{os.getpid()}-"
         self.switch = self.name + "switch"
 
@@ -73,27 +75,48 @@ class Network:
     def space(self, rank):
         return self.name + self.host(rank)
 
+    def leaf_of(self, rank):
+        return rank * self.leaves // self.ranks
+
+    def switch_at(self, leaf):
+        return self.switch if self.leaves == 1 else f"{self.switch}{leaf}"
+
+    @staticmethod
+    def add_switch(name):
+        run("ip", "netns", "add", name)
+        run("ip", "-n", name, "link", "add", "bridge", "type", "bridge")
+        run("ip", "-n", name, "link", "set", "bridge", "up")
+
     def build(self):
-        run("ip", "netns", "add", self.switch)
-        run("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
-        run("ip", "-n", self.switch, "link", "set", "bridge", "up")
+        self.add_switch(self.switch)
+        for leaf in range(self.leaves if self.leaves > 1 else 0):
+            self.add_switch(self.switch_at(leaf))
+            run("ip", "-n", self.switch_at(leaf), "link", "add", "up0", "type", "veth", "peer", "name", f"leaf{leaf}", "netns", self.switch)
+            run("ip", "-n", self.switch_at(leaf), "link", "set", "up0", "master", "bridge", "up")
+            run("ip", "-n", self.switch, "link", "set", f"leaf{leaf}", "master", "bridge", "up")
         for rank in range(self.ranks):
-            space = self.space(rank)
+            space, switch = self.space(rank), self.switch_at(self.leaf_of(rank))
             run("ip", "netns", "add", space)
             run("ip", "-n", space, "link", "set", "lo", "up")
-            run("ip", "-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"port{rank}", "netns", self.switch)
+            run("ip", "-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"port{rank}", "netns", switch)
             run("ip", "-n", space, "address", "add", self.host(rank) + "/24", "dev", "eth0")
             run("ip", "-n", space, "link", "set", "eth0", "up")
             # What several flows to one rank make of its link depends on it.
             run("ip", "-n", space, "route", "replace", "10.77.0.0/24", "dev", "eth0", "src", self.host(rank), "congctl", self.congestion)
-            run("ip", "-n", self.switch, "link", "set", f"port{rank}", "master", "bridge", "up")
+            run("ip", "-n", switch, "link", "set", f"port{rank}", "master", "bridge", "up")
 
     def shape(self, mbit):
         """Both ends of each link: what a rank sends, and what it receives."""
-        limit = ["root", "tbf", "rate", f"{mbit}mbit", "burst", BURSTS.get(mbit, "32kb"), "latency", "50ms"]
+        def limit(space, device, rate):
+            run("tc", "-n", space, "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{rate}mbit", "burst", BURSTS.get(rate, "32kb"),
+                "latency", "50ms")
+
         for rank in range(self.ranks):
-            run("tc", "-n", self.space(rank), "qdisc", "replace", "dev", "eth0", *limit)
-            run("tc", "-n", self.switch, "qdisc", "replace", "dev", f"port{rank}", *limit)
+            limit(self.space(rank), "eth0", mbit)
+            limit(self.switch_at(self.leaf_of(rank)), f"port{rank}", mbit)
+        for leaf in range(self.leaves if self.leaves > 1 else 0):
+            limit(self.switch_at(leaf), "up0", self.uplink)
+            limit(self.switch, f"leaf{leaf}", self.uplink)
 
     def sent_bytes(self):
         """Of each rank's interface, headers and all."""
@@ -221,17 +244,27 @@ def print_table(launcher, arguments, mbit):
     for name, program, plan, settings in METHODS:
         if name.split(",")[0].split()[0] not in arguments.methods:
             continue
-        report, interface = measure(launcher, arguments, program, plan, settings)
-        step_ms = steps[name] = report["step_ms"]
-        dense_ms = dense_ms or step_ms
-        floor_ms = report["bytes_sent"] * 8 / (mbit * 1e3) + program_floor_ms(arguments, program, plan, settings)
-        used = interface * 8 / (step_ms / 1e3) / (mbit * 1e6)
-        print(
-            f"{name:<14}{step_ms:>9.1f} ms{dense_ms / step_ms:>8.2f}{report['bytes_sent']:>14} B{interface:>13.0f} B{used:>13.0%}"
-            f"{floor_ms:>9.1f} ms{floor_ms / step_ms:>7.2f}"
-            f"{report['relative_error']:>9.3g}  {'yes' if report['same_bits'] else 'NO'}",
-            flush=True)
+        for plan in arguments.plans or [plan]:
+            label = f"{name} {plan}" if arguments.plans else name
+            dense_ms = print_row(launcher, arguments, mbit, (label, program, plan, settings), dense_ms, steps)
     return steps
+
+
+def print_row(launcher, arguments, mbit, method, dense_ms, steps):
+    """Returns the time of a dense step; `steps` takes this one's."""
+    name, program, plan, settings = method
+    machines = ["--machine-ranks", str(arguments.ranks // arguments.leaves)] if plan == "hierarchical" else []
+    report, interface = measure(launcher, arguments, program, plan, [*settings, *machines])
+    step_ms = steps[name] = report["step_ms"]
+    dense_ms = dense_ms or step_ms
+    floor_ms = report["bytes_sent"] * 8 / (mbit * 1e3) + program_floor_ms(arguments, program, plan, settings)
+    used = interface * 8 / (step_ms / 1e3) / (mbit * 1e6)
+    print(
+        f"{name:<14}{step_ms:>9.1f} ms{dense_ms / step_ms:>8.2f}{report['bytes_sent']:>14} B{interface:>13.0f} B{used:>13.0%}"
+        f"{floor_ms:>9.1f} ms{floor_ms / step_ms:>7.2f}"
+        f"{report['relative_error']:>9.3g}  {'yes' if report['same_bits'] else 'NO'}",
+        flush=True)
+    return dense_ms
 
 
 def parse_arguments():
@@ -246,6 +279,9 @@ def parse_arguments():
     parser.add_argument("--transport", nargs="+", choices=["mpi", "ucx"], default=["mpi"])
     names = [name.split(",")[0].split()[0] for name, *_ in METHODS]
     parser.add_argument("--methods", nargs="+", choices=names, default=names)
+    parser.add_argument("--plans", nargs="+", help="instead of each method's own")
+    parser.add_argument("--leaves", type=int, default=1, help="switches with an equal part of the ranks each, below another switch")
+    parser.add_argument("--uplink", type=int, default=200, help="Mbit/s of a leaf's link to the switch above")
     arguments = parser.parse_args()
     arguments.cinch, arguments.input = os.path.abspath(arguments.cinch), os.path.abspath(arguments.input)
     return arguments
@@ -259,7 +295,7 @@ def main():
         return CANNOT_RUN
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
-    network = Network(arguments.ranks, arguments.congestion)
+    network = Network(arguments.ranks, arguments.congestion, arguments.leaves, arguments.uplink)
     network.clean_leftovers()
     with tempfile.TemporaryDirectory() as folder:
         try:

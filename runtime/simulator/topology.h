@@ -139,4 +139,11 @@ class Topology {
 /// Errors: CorruptFile (with the place in the text), VersionMismatch, those of Topology::make.
 Result<Topology> topology_from_json(std::string_view text);
 
+/// A fat tree of htsim: hosts are machines of one rank (topology_htsim.cpp has its words). Errors:
+/// CorruptFile (with the line), those of Topology::make.
+Result<Topology> topology_from_htsim(std::string_view text);
+
+/// JSON if the text begins so, else htsim's.
+Result<Topology> topology_from_text(std::string_view text);
+
 }  // namespace cinch::rt

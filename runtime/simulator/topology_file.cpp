@@ -21,6 +21,8 @@ double positive(const JsonPart& part) {
 }
 
 Picoseconds microseconds(const JsonPart& part) {
+  constexpr double kMost = 1e9;
+  if (part.number() > kMost) part.refuse("is more than a thousand seconds");
   return static_cast<Picoseconds>(std::llround(part.number() * kSecond / 1e6));
 }
 

@@ -171,6 +171,16 @@ def planned(cinch):
         return {"plan": (at / "plan").read_bytes(), "speeds": (at / "speeds").read_bytes()}
 
 
+def topologies():
+    file = {"file": "cinch topology", "format": 1, "ranks_per_machine": 2, "machines_per_leaf": 2, "spines": 2, "leaves_per_pod": 1,
+            "machine": {"gigabits": 800}, "nic": {"gigabits": 100, "latency_us": 1, "message_us": 0.5}, "uplink": {"gigabits": 200},
+            "core": {"gigabits": 400}, "sites": [{"machines": 4}, {"machines": 2}],
+            "joins": [{"sites": [0, 1], "gigabits": 10, "latency_us": 30000, "loss": 0.0001}], "links": [{"link": "leaf1-spine0", "share": 0}]}
+    tree = (b"Nodes 16\nTiers 3\nPodsize 8\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 2\nDownlink_Latency_ns 500\nTier 1\n"
+            b"Downlink_speed_Gbps 200\nRadix_Down 2\nOversubscribed 2\nBundle 1\nTier 2\nDownlink_speed_Gbps 100\nRadix_Down 2\n")
+    return {"json": json.dumps(file).encode(), "htsim": tree}
+
+
 def policies():
     rules = [{"name": "*.bias", "use": "exact"}, {"min_elements": 100, "min_dims": 2, "use": "dgc", "set": {"ratio": 0.001}, "priority": 1},
              {"name": "frozen.[a-z]?", "use": "off"}, {"max_elements": 9, "max_dims": 1, "priority": -3}]
@@ -198,6 +208,7 @@ def inputs(cinch, target):
         "profile": lambda: {"csv": b"name,shape,ready_us,spread_us\na,10x20,100,3\nb,10,250,0\n",
                             "json": b'{"forward_us": 1500, "tensors": [{"name": "a", "shape": [10, 20], "ready_us": 100}, {"name": "b", "numel": 3, "ready_gap_us": 1}]}',
                             "nan": b"# optimizer_us 20\nname,numel,ready_gap_us\na,10,nan\n"},
+        "topology": lambda: topologies(),
         "network": lambda: {"loopback": network(cinch)},
         "plan_file": lambda: planned(cinch),
         "agreement": lambda: {"open": bytes([1, 2]) + bytes(16), "step": bytes([9, 3]) + struct.pack("<QQ", 7, 1),

@@ -44,6 +44,7 @@ TARGETS = {
         ("policy", 1024, []),
         ("network", 4096, []),
         ("plan_file", 4096, []),
+        ("topology", 2048, []),
         ("profile", 1024, [ROOT / "tests" / "bench" / "profiles"]),
         ("agreement", 2048, []),
         ("rendezvous", 1024, []),

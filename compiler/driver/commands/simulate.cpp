@@ -128,7 +128,7 @@ class StepOnFabric {
  private:
   rt::Topology read_topology() const {
     const std::string& path = options_.topology;
-    rt::Topology topology = value_or_throw(rt::topology_from_json(read_text_file(path)), path);
+    rt::Topology topology = value_or_throw(rt::topology_from_text(read_text_file(path)), path);
     if (options_.down.empty()) return topology;
     rt::Topology::Shape shape = topology.shape();
     for (const std::string& link : options_.down) shape.changes.push_back({link, 0});
@@ -496,7 +496,7 @@ void StepOnFabric::print(const json& report) const {
 }
 
 void check_options(const SimulateCommandOptions& options) {
-  if (options.topology.empty()) throw UsageError("--topology is required: a fabric as JSON");
+  if (options.topology.empty()) throw UsageError("--topology is required: a fabric as JSON, or of htsim");
   if (options.format.empty() != options.output.empty()) {
     throw UsageError("--export and --output belong together: a format, and a folder");
   }

@@ -79,6 +79,104 @@ TEST(Topology, GoesRoundLinksThatAreDown) {
   EXPECT_EQ(topology.speeds_of_rank(2)[2], 100e9 / 8);
 }
 
+TEST(Topology, GoesThroughTheCoreBetweenPods) {
+  json file = sample();
+  file["sites"] = {{{"machines", 8}}};
+  file.erase("joins");
+  file["spines"] = 2;
+  file["leaves_per_pod"] = 2;
+  file["core"] = {{"gigabits", 400}, {"latency_us", 2}};
+  const Topology topology = read(file);
+  EXPECT_EQ(topology.ranks_of_pod(1), std::pair(8U, 16U));
+  const auto route = *topology.route(0, 15);
+  EXPECT_EQ(names(topology, route),
+            (Names{"leaf0-spine0 up", "leaf0-spine1 up", "leaf3-spine0 down", "leaf3-spine1 down",
+                   "pod0-spine0 up", "pod0-spine1 up", "pod1-spine0 down", "pod1-spine1 down",
+                   "rank0 out", "rank15 in"}));
+  EXPECT_EQ(route.latency, 6'500'000);
+  EXPECT_EQ(topology.route(0, 7)->latency, 2'500'000);
+  file["links"] = {{{"link", "pod1-spine0"}, {"share", 0}}};
+  EXPECT_EQ(names(read(file), *read(file).route(0, 15)),
+            (Names{"leaf0-spine1 up", "leaf3-spine1 down", "pod0-spine1 up", "pod1-spine1 down",
+                   "rank0 out", "rank15 in"}));
+  file["leaves_per_pod"] = 3;
+  EXPECT_EQ(topology_from_json(file.dump()).error().message,
+            "site 0: 4 leaves do not fill pods of 3");
+}
+
+constexpr const char* kFatTree = R"(# 64 hosts
+Nodes 64
+tiers 3
+Podsize 16
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 4   # hosts
+Radix_Up 4
+Queue_Up 100
+Downlink_Latency_ns 500
+Switch_Latency_ns 100
+Tier 1
+Downlink_speed_Gbps 200
+Radix_Down 4
+Radix_Up 2
+Bundle 2
+Downlink_Latency_ns 600
+Switch_Latency_ns 300
+Tier 2
+Downlink_speed_Gbps 400
+Radix_Down 8
+Downlink_Latency_ns 700
+Switch_Latency_ns 400
+)";
+
+TEST(Topology, ReadsFatTreesOfHtsim) {
+  const auto read_tree = topology_from_text(kFatTree);
+  ASSERT_TRUE(read_tree) << read_tree.error().message;
+  const Topology& tree = *read_tree;
+  EXPECT_EQ(tree.num_ranks(), 64U);
+  EXPECT_EQ(tree.shape().machines_per_leaf, 4U);
+  EXPECT_EQ(tree.shape().leaves_per_pod, 4U);
+  EXPECT_EQ(tree.shape().spines, 2U);  // each by a bundle of two links
+  EXPECT_EQ(tree.shape().nic.bytes_per_second, 12.5e9);
+  EXPECT_EQ(tree.shape().uplink.bytes_per_second, 50e9);
+  EXPECT_EQ(tree.shape().core.bytes_per_second, 100e9);
+  // Links and switches of the way, in nanoseconds.
+  EXPECT_EQ(tree.route(0, 1)->latency, 1000 * (2 * 500 + 100));
+  EXPECT_EQ(tree.route(0, 5)->latency, 1000 * (2 * (500 + 600) + 2 * 100 + 300));
+  EXPECT_EQ(tree.route(0, 63)->latency,
+            1000 * (2 * (500 + 600 + 700) + 2 * (100 + 300) + 400));
+}
+
+TEST(Topology, RefusesWhatIsNoFatTree) {
+  const auto edited = [](const std::string& from, const std::string& to) {
+    std::string text = kFatTree;
+    text.replace(text.find(from), from.size(), to);
+    const auto made = topology_from_text(text);
+    return made ? std::string() : made.error().message;
+  };
+  EXPECT_EQ(edited("Nodes 64", "Nodes 63"), "site 0: 63 machines do not fill leaves of 4");
+  EXPECT_EQ(edited("Nodes 64", "Nodes -1"),
+            "topology: line 2: nodes is not a number from 0 to 1000000");
+  EXPECT_EQ(edited("Nodes 64", "Hosts 64"), "topology: line 2: hosts is not known here");
+  EXPECT_EQ(edited("tiers 3", "tiers 4"), "topology: tiers are 2 or 3");
+  EXPECT_EQ(edited("Podsize 16", "Podsize 15"),
+            "topology: pods of 15 hosts do not fill leaves of 4");
+  EXPECT_EQ(edited("Radix_Up 4", "Oversubscribed 3"),
+            "topology: tier 0 has no whole number of links up");
+  EXPECT_EQ(edited("Radix_Up 4", "Oversubscribed 1"), "");
+  EXPECT_EQ(edited("Downlink_speed_Gbps 200", ""),
+            "topology: tier 1 needs downlink_speed_gbps and radix_down above 0");
+  EXPECT_EQ(edited("Bundle 2", "Bundle 3"),
+            "topology: tier 0 has links up that do not fill bundles");
+  EXPECT_EQ(edited("Radix_Down 4   # hosts", "Radix_Down 4.5"),
+            "topology: line 7: radix_down is a whole number");
+  EXPECT_EQ(edited("Nodes 64", "Nodes 64 65"), "topology: line 2: more than a word and a number");
+  const std::string text = kFatTree;
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    (void)topology_from_text(text.substr(0, size));
+  }
+}
+
 TEST(Topology, RefusesWhatIsNoFabric) {
   const auto edited = [](const char* pointer, const json& value) {
     json file = sample();
