@@ -92,6 +92,7 @@ struct ListOptions {
 
 // The most ranks whose plans are examined in one process; more take too much memory and time.
 constexpr std::uint32_t kMaxSurveyRanks = 128;
+constexpr std::uint32_t kMaxReportRanks = 1 << 17;
 
 // cinch report: runs programs on a folder of gradients.
 struct SurveyOptions {

@@ -325,7 +325,7 @@ void add_report(Registry& registry) {
   add_value(command, "--latency", options->latency_us, "MICROSECONDS", "the latency of each link")
       ->check(between(0, 1e12))
       ->capture_default_str();
-  add_count(command, "--ranks", options->ranks, "number of machines", 2, kMaxSurveyRanks)
+  add_count(command, "--ranks", options->ranks, "number of machines", 2, kMaxReportRanks)
       ->capture_default_str();
   add_count(command, "--threads", options->execution.threads,
             "threads of each rank; 0: as many as this machine has", 0, rt::kMaxThreads)

@@ -13,6 +13,7 @@
 #include "runtime/planner/network/network_model.h"
 #include "runtime/planner/plan_file.h"
 #include "runtime/planner/planner.h"
+#include "runtime/simulator/fabric_step.h"
 
 namespace cinch::driver {
 namespace {
@@ -229,8 +230,42 @@ rt::PlanRequest StepPredictor::request(bool is_compressed, bool takes_matrices) 
   return request;
 }
 
+// Of many machines on one switch, which are alike but for the tensors that they own.
+StepPrediction StepPredictor::best_of_classes(const rt::PlanRequest& request,
+                                              const rt::CostInputs& costs) const {
+  constexpr double kPicoseconds = 1e12;
+  const double way = options_.latency_us / 1e6 * kPicoseconds;
+  rt::Topology::Shape shape;
+  shape.machines_per_leaf = options_.ranks;
+  shape.machines = {options_.ranks};
+  shape.nic = {parse_link(options_.link), static_cast<rt::Picoseconds>(std::llround(way / 2))};
+  shape.machine = shape.uplink = shape.nic;
+  const rt::Topology fabric = value_or_throw(rt::Topology::make(std::move(shape)));
+  std::optional<StepPrediction> best;
+  std::string refusal;
+  for (const char* plan : {"allreduce", "allgather", "two_shot"}) {
+    for (const std::uint64_t piece_bytes : {UINT64_C(4) << 20, UINT64_C(1) << 30}) {
+      rt::FabricStep step{request, costs, {}, true};
+      step.request.plan = plan;
+      step.request.piece_bytes = piece_bytes;
+      const auto made = rt::simulate_on_fabric(fabric, std::move(step));
+      if (!made) {
+        refusal = made.error().message;
+        continue;
+      }
+      const rt::PlanCost& cost = made->cost;
+      if (best && best->seconds <= cost.seconds) continue;
+      best = StepPrediction{plan, cost.seconds, cost.encode_seconds, cost.network_seconds,
+                            cost.decode_seconds};
+    }
+  }
+  if (!best) throw CommandError(ExitCode::AtFault, "{}", refusal);
+  return *best;
+}
+
 StepPrediction StepPredictor::best(const rt::PlanRequest& request,
                                    const rt::CostInputs& costs) const {
+  if (options_.ranks > kMaxSurveyRanks) return best_of_classes(request, costs);
   rt::ChoiceSpace space;
   space.may_be_dense = false;  // the program in question must be used
   // With many ranks in small pieces, each plan takes seconds to examine.
