@@ -231,6 +231,7 @@ struct SimulateCommandOptions {
   std::string slow;               // "0.1%:2x", "3:2x"
   std::vector<std::string> down;  // links
   std::string format, output;     // of files for other simulators; empty: none
+  bool has_classes = false;
   std::string routing = "sprayed";
   std::uint64_t seed = 0;
   std::optional<std::uint64_t> piece_bytes;

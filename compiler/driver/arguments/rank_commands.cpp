@@ -236,6 +236,8 @@ void add_simulate(Registry& registry) {
             "with --plan: bytes of gradient that are encoded and sent at a time; without it, 4 MiB. "
             "All ranks share them, so more ranks need more",
             1024);
+  command->add_flag("--classes", options->has_classes,
+                    "simulates ranks that are alike as one, as is done beyond 512 ranks: faster");
   add_count(command, "--every", options->period.every,
             "steps from one exchange to the next: a whole period is simulated, with a step's time "
             "from --profile", 1)

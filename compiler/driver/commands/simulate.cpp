@@ -141,7 +141,8 @@ class StepOnFabric {
                          topology_.num_ranks(), world_);
     }
     if (has_classes() && !options_.format.empty()) {
-      throw CommandError(ExitCode::AtFault, "{} ranks: at most {} are exported", world_,
+      throw CommandError(ExitCode::AtFault,
+                         "{} ranks in classes: at most {}, one by one, are exported", world_,
                          rt::kMostSingleRanks);
     }
     const std::uint32_t on_each = topology_.shape().ranks_per_machine;
@@ -213,7 +214,7 @@ class StepOnFabric {
     }
   }
 
-  bool has_classes() const { return world_ > rt::kMostSingleRanks; }
+  bool has_classes() const { return options_.has_classes || world_ > rt::kMostSingleRanks; }
   rt::FabricStep fabric_step(const rt::PlanRequest& request) const {
     return {request, costs_, slowness_, has_classes(), routing_of(options_)};
   }

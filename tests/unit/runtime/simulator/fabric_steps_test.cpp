@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/planner/planner.h"
-#include "runtime/simulator/fabric_links.h"
+#include "runtime/simulator/fabric_step.h"
 
 namespace cinch::rt {
 namespace {
@@ -120,6 +120,31 @@ TEST(FabricSteps, ASlowRankIsWaitedFor) {
   inputs.slowness = {1, 1, 3, 1};
   EXPECT_NEAR(seconds(request, inputs), before + 2e-2, 3e6 / kBytesPerSecond);
   EXPECT_GT(seconds(request, inputs), before + 1.7e-2);
+}
+
+// 16 leaves of 4 hosts with 4 spines: coloured flows load all links alike, as sprayed ones do.
+TEST(FabricSteps, FixedWaysLoadLinksAsTheirRuleSays) {
+  Topology::Shape shape;
+  shape.machines_per_leaf = 4;
+  shape.spines = 4;
+  shape.nic = shape.machine = shape.uplink = {kBytesPerSecond, 0};
+  shape.machines = {64};
+  const Topology topology = *Topology::make(shape);
+  const auto took = [&](const char* plan, RoutingRule rule) {
+    FabricStep step{request_of(plan, 64, 64 << 14, kDense), free_work(64, topology)};
+    step.routing = {rule, 3};
+    const auto made = simulate_on_fabric(topology, std::move(step));
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    EXPECT_EQ(made->routing.has_value(), rule != RoutingRule::Sprayed);
+    return made->cost.seconds;
+  };
+  for (const char* plan : {"allgather", "ring"}) {
+    const double sprayed = took(plan, RoutingRule::Sprayed);
+    EXPECT_NEAR(took(plan, RoutingRule::Coloured), sprayed, 1e-9) << plan;
+    EXPECT_NEAR(took(plan, RoutingRule::ByHost), sprayed, 1e-9) << plan;
+  }
+  // Hashed flows meet on links.
+  EXPECT_GT(took("allgather", RoutingRule::Hashed), 1.05 * took("allgather", RoutingRule::Sprayed));
 }
 
 }  // namespace
