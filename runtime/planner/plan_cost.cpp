@@ -50,8 +50,8 @@ Result<PlanCost> simulate(const Plan& plan, const CostInputs& inputs, std::uint3
   std::vector<std::uint32_t> place_of_tensor(places.size());
   for (std::uint32_t i = 0; i < places.size(); ++i) place_of_tensor[places[i]] = i;
   std::vector<std::vector<std::uint32_t>> places_of_tasks(plan.world());  // if they are reordered
-  const auto tasks_of = [&](std::uint32_t rank, const CostInputs& of)
-      -> Result<std::shared_ptr<const SimulatedTasks>> {
+  const auto tasks_of = [&](std::uint32_t rank,
+                            const CostInputs& of) -> Result<std::shared_ptr<const SimulatedTasks>> {
     std::vector<SimulatedTask> tasks = TRY(simulated_tasks(plan, rank, of));
     if (ahead > 0) {
       places_of_tasks[rank] = order_of_tasks(plan, rank, place_of_tensor, ahead);

@@ -149,8 +149,8 @@ class Planner {
       : request_(request), builders_(std::move(builders)) {
     for (std::size_t i = 0; i < routes.size(); ++i) {
       const Owners owners = builders_[i]->owners;
-      routes_.push_back({std::move(routes[i]), num_owners(request, owners),
-                         owners == Owners::EveryRank});
+      routes_.push_back(
+          {std::move(routes[i]), num_owners(request, owners), owners == Owners::EveryRank});
     }
   }
 
@@ -189,8 +189,7 @@ class Planner {
  private:
   bool is_wanted(std::uint32_t rank) const {
     if (request_.stand_ins) {
-      return request_.stand_ins->is_circle ? rank == 0
-                                           : !request_.stand_ins->unit_of(rank).is_rest;
+      return request_.stand_ins->is_circle ? rank == 0 : !request_.stand_ins->unit_of(rank).is_rest;
     }
     return !request_.rank || rank == 0 || rank == *request_.rank;
   }
@@ -266,7 +265,8 @@ class Planner {
       context.are_sums_sized = bundle.carriers.empty() ? context.is_sized : are_sums_sized(bundle);
       // The largest power of two that is at most 1 / world.
       if (request_.codecs[codec].sends_shares())
-        context.narrowing = std::ldexp(1.0f, -static_cast<int>(std::bit_width(request_.whole_world() - 1)));
+        context.narrowing =
+            std::ldexp(1.0f, -static_cast<int>(std::bit_width(request_.whole_world() - 1)));
     }
     if (codec != kDense && request_.codecs[codec].has_sync) return build_sync(context);
     const Builder& builder = *builders_[bundle.route];

@@ -56,15 +56,17 @@ Status check_circle(const FabricStep& step, const RankClasses& classes) {
       std::max(1.0, elems * sizeof(float) / static_cast<double>(step.request.piece_bytes));
   const double of_one = std::round(bundles) * 2.0 * classes.world() * kTasksOfHop;
   if (of_one > kMostTasksOfRank) {
-    return invalid(fmt::format("in a ring of {} ranks each has about {:.0e} tasks, and at most "
-                               "{:.0e} are simulated",
-                               classes.world(), of_one, kMostTasksOfRank));
+    return invalid(
+        fmt::format("in a ring of {} ranks each has about {:.0e} tasks, and at most "
+                    "{:.0e} are simulated",
+                    classes.world(), of_one, kMostTasksOfRank));
   }
   const double tasks = of_one * classes.num_classes();
   if (tasks <= kMostRingTasks) return Ok{};
-  return invalid(fmt::format("a ring of {} ranks of which {} are different takes about {:.0e} "
-                             "tasks, and at most {:.0e} are simulated",
-                             classes.world(), classes.num_classes(), tasks, kMostRingTasks));
+  return invalid(
+      fmt::format("a ring of {} ranks of which {} are different takes about {:.0e} "
+                  "tasks, and at most {:.0e} are simulated",
+                  classes.world(), classes.num_classes(), tasks, kMostRingTasks));
 }
 
 }  // namespace
@@ -77,15 +79,16 @@ Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topolo
     return std::ranges::find(plans, name) != plans.end();
   };
   const bool is_circle = std::ranges::all_of(plans, [](auto name) { return name == "ring"; });
-  const char* const single = has("tree")                ? "tree"
-                             : has("ps")                ? "ps"
-                             : has("ring") && !is_circle ? "ring beside other plans"
+  const char* const single = has("tree")                                ? "tree"
+                             : has("ps")                                ? "ps"
+                             : has("ring") && !is_circle                ? "ring beside other plans"
                              : step.routing.rule == RoutingRule::Hashed ? "hashed paths"
                                                                         : nullptr;
   if (single != nullptr) {
-    return invalid(fmt::format("{}: no two of {} ranks are alike, and at most {} are simulated one "
-                               "by one",
-                               single, request.world, kMostSingleRanks));
+    return invalid(
+        fmt::format("{}: no two of {} ranks are alike, and at most {} are simulated one "
+                    "by one",
+                    single, request.world, kMostSingleRanks));
   }
   const auto keys = TRY(keys_of(step, is_circle));
   auto classes = std::make_shared<const RankClasses>(
@@ -94,8 +97,8 @@ Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topolo
   if (is_circle) CINCH_TRY(check_circle(step, *classes));
   request.stand_ins = step.inputs.stand_ins = classes->stand_ins();
   const std::uint32_t each = request.stand_ins->ranks_per_unit;
-  request.world =
-      is_circle ? request.world : static_cast<std::uint32_t>(request.stand_ins->units.size()) * each;
+  request.world = is_circle ? request.world
+                            : static_cast<std::uint32_t>(request.stand_ins->units.size()) * each;
   if (!has("hierarchical")) request.ranks_per_machine = 1;
   step.inputs.network.world = request.world;
   step.inputs.network.ranks_per_machine = 1;
@@ -116,16 +119,15 @@ Result<FabricStepResult> simulate_on_fabric(const Topology& topology, FabricStep
   if (step.has_classes) {
     classes = TRY(classify_ranks(topology, step));
   } else {
-    classes =
-        std::make_shared<const RankClasses>(RankClasses::each(topology, step.request.world));
+    classes = std::make_shared<const RankClasses>(RankClasses::each(topology, step.request.world));
     step.inputs.slowness = step.slowness;
   }
   made.num_classes = classes->num_classes();
   made.plan = TRY(build_plan(step.request));
   std::shared_ptr<const PairRoutes> routes;
   if (!step.has_classes && step.routing.rule != RoutingRule::Sprayed) {
-    routes = std::make_shared<const PairRoutes>(
-        TRY(route_pairs(topology, made.plan, step.routing)));
+    routes =
+        std::make_shared<const PairRoutes>(TRY(route_pairs(topology, made.plan, step.routing)));
     made.routing = routes->report;
   }
   step.inputs.make_links = [&topology, &made, classes, routes] {

@@ -30,8 +30,8 @@ struct FabricStepResult {
 };
 
 /// Sets stand-ins, slowness and links of a step whose `request.world` counts all ranks. Returns the
-/// classes; the links refer to the topology. Errors: InvalidArgument (plans and programs in which no
-/// two ranks are alike: "tree", "ps", rings beside other plans, hashed paths; a ring too long
+/// classes; the links refer to the topology. Errors: InvalidArgument (plans and programs in which
+/// no two ranks are alike: "tree", "ps", rings beside other plans, hashed paths; a ring too long
 /// for ranks that differ).
 Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topology,
                                                           FabricStep& step);

@@ -103,8 +103,8 @@ void FlowNetwork::schedule(std::uint32_t path) {
   const auto left = static_cast<double>(of.flows.top().first - of.served);
   const double wait = std::ceil(left / of.rate);
   if (!(wait < kMostWait)) return;
-  ends_.push({of.since + std::max<Picoseconds>(1, static_cast<Picoseconds>(wait)), path,
-              of.version});
+  ends_.push(
+      {of.since + std::max<Picoseconds>(1, static_cast<Picoseconds>(wait)), path, of.version});
 }
 
 Picoseconds FlowNetwork::next_end() {

@@ -58,7 +58,7 @@ class FlowNetwork {
   using Finish = std::pair<Served, std::uint64_t>;  // when a flow is over, and its id
   // Flows with the same links have the same rate, so one count serves them all.
   struct Path {
-    double rate = 0;                 // of each flow, in parts a picosecond, since `since`
+    double rate = 0;  // of each flow, in parts a picosecond, since `since`
     Picoseconds since = 0;
     Served served = 0;  // then
     std::uint64_t version = 0;
@@ -122,8 +122,8 @@ class FlowNetwork {
   // By path, apart from the rest for the same reason.
   std::vector<std::uint32_t> first_use_;  // and one behind the last
   std::vector<double> most_;              // rate; 0: as much as the links have
-  std::vector<std::uint32_t> seen_;  // by which update
-  std::vector<double> rates_;        // below 0: none yet
+  std::vector<std::uint32_t> seen_;       // by which update
+  std::vector<double> rates_;             // below 0: none yet
   std::vector<double> num_flows_;
   std::size_t num_active_paths_ = 0;
 };

@@ -17,9 +17,9 @@ struct PairRoutes {
   RoutingReport report;  // of a byte on each pair
 };
 
-/// Every pair of ranks that the plan has a message or a collective for is a flow of equal bytes, and
-/// keeps its pieces throughout. The plan has the tasks of all ranks. Errors: InvalidArgument (several
-/// sites, pods), those of route_flows.
+/// Every pair of ranks that the plan has a message or a collective for is a flow of equal bytes,
+/// and keeps its pieces throughout. The plan has the tasks of all ranks. Errors: InvalidArgument
+/// (several sites, pods), those of route_flows.
 Result<PairRoutes> route_pairs(const Topology& topology, const Plan& plan,
                                const RoutingOptions& options);
 

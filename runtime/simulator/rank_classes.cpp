@@ -48,7 +48,8 @@ std::pair<std::uint32_t, std::uint32_t> RankClasses::leaf_around(std::uint32_t r
 }
 
 std::pair<std::uint32_t, std::uint32_t> RankClasses::pod_around(std::uint32_t rank) const {
-  const auto [first, end] = topology_->ranks_of_pod(topology_->pod_of_leaf(topology_->leaf_of(rank)));
+  const auto [first, end] =
+      topology_->ranks_of_pod(topology_->pod_of_leaf(topology_->leaf_of(rank)));
   return {first, std::min(end, world())};
 }
 
@@ -146,8 +147,8 @@ RankClasses RankClasses::circle(const Topology& topology, const std::vector<std:
   made.is_circle_ = true;
   const bool is_one_leaf = made.last_leaf() == 0;
   // Where every machine is like every other one, a place under the leaf says all.
-  std::uint32_t period = is_one_leaf ? topology.shape().ranks_per_machine
-                                     : made.leaf_around(0).second;
+  std::uint32_t period =
+      is_one_leaf ? topology.shape().ranks_per_machine : made.leaf_around(0).second;
   // A pod's last leaf goes on to another pod.
   const std::uint32_t num_pods = topology.pod_of_leaf(made.last_leaf()) + 1;
   if (num_pods > 1) period = made.pod_around(0).second;

@@ -178,8 +178,8 @@ Result<FabricRoute> Topology::route(std::uint32_t from, std::uint32_t to,
   auto route = TRY(find_route(from, to, spines));
   for (const FlowLink& link : route.path.links) {
     if (speeds_[link.link] > 0) continue;
-    return invalid(fmt::format("rank {} does not reach rank {}: {} is down", from, to,
-                               name_of(link.link)));
+    return invalid(
+        fmt::format("rank {} does not reach rank {}: {} is down", from, to, name_of(link.link)));
   }
   return route;
 }

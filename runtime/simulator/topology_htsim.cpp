@@ -12,8 +12,8 @@
 //   Oversubscribed 2          without Radix_Up: down over up
 //   Bundle 1                  links between two switches
 //
-// Words are the same in capitals and not, a line may end in a comment (#), and queues, which flows do
-// not have, are left out.
+// Words are the same in capitals and not, a line may end in a comment (#), and queues, which flows
+// do not have, are left out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,8 +76,7 @@ class HtsimReader {
     if (word.empty()) return Ok{};
     const std::string_view digits = next_word(line);
     double value = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     const bool is_number = error == std::errc() && end == digits.data() + digits.size();
     if (!is_number || value < 0 || value > kMostNumber) {
       return refuse(fmt::format("{} is not a number from 0 to {}", word, kMostNumber));
@@ -100,7 +99,8 @@ class HtsimReader {
     if (of_all == nullptr && word.starts_with("queue_")) return Ok{};
     double* const to = of_all != nullptr ? of_all : tier_ ? of_tier(word) : nullptr;
     if (to == nullptr) return refuse(fmt::format("{} is not known here", word));
-    const bool is_real = word.ends_with("_gbps") || word.ends_with("_ns") || word == "oversubscribed";
+    const bool is_real =
+        word.ends_with("_gbps") || word.ends_with("_ns") || word == "oversubscribed";
     if (!is_real && !is_whole) return refuse(fmt::format("{} is a whole number", word));
     *to = value;
     return Ok{};
@@ -122,9 +122,9 @@ class HtsimReader {
   Result<std::uint32_t> links_up(std::size_t tier) const {
     const HtsimTier &below = tier_of_[tier], &above = tier_of_[tier + 1];
     const double given = below.radix_up;
-    const double links = given > 0 ? given
-                                   : below.radix_down * below.gigabits /
-                                         (above.gigabits * below.oversubscribed);
+    const double links =
+        given > 0 ? given
+                  : below.radix_down * below.gigabits / (above.gigabits * below.oversubscribed);
     const bool is_whole = links >= 1 && links <= kMostNumber && links == std::floor(links);
     if (is_whole) return static_cast<std::uint32_t>(links);
     return lacks(fmt::format("tier {} has no whole number of links up", tier));
@@ -135,8 +135,8 @@ class HtsimReader {
     const bool has_core = tiers_ == 3;
     for (std::size_t t = 0; t < static_cast<std::size_t>(tiers_); ++t) {
       const HtsimTier& tier = tier_of_[t];
-      const bool is_there = tier.gigabits > 0 && tier.radix_down > 0 && tier.bundle > 0 &&
-                            tier.oversubscribed > 0;
+      const bool is_there =
+          tier.gigabits > 0 && tier.radix_down > 0 && tier.bundle > 0 && tier.oversubscribed > 0;
       if (!is_there) {
         return lacks(fmt::format("tier {} needs downlink_speed_gbps and radix_down above 0", t));
       }
@@ -160,8 +160,8 @@ class HtsimReader {
     if (!has_core) return shape;
     const auto pod = whole(pod_size_);
     if (pod == 0 || pod % shape.machines_per_leaf != 0) {
-      return lacks(fmt::format("pods of {} hosts do not fill leaves of {}", pod,
-                               shape.machines_per_leaf));
+      return lacks(
+          fmt::format("pods of {} hosts do not fill leaves of {}", pod, shape.machines_per_leaf));
     }
     shape.leaves_per_pod = pod / shape.machines_per_leaf;
     shape.core = port(2, tier_of_[2].gigabits * TRY(links_up(1)));

@@ -73,8 +73,8 @@ void measure(const std::string& name, std::string_view only, const Topology& top
 }
 
 void run(std::string_view only) {
-  for (const std::string_view plan : {"allreduce", "allgather", "two_shot", "ring", "ps", "tree",
-                                      "hierarchical"}) {
+  for (const std::string_view plan :
+       {"allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical"}) {
     const std::uint32_t on_machine = plan == "hierarchical" ? 8 : 1;
     const Topology topology = fabric(128, on_machine, 32 / on_machine);
     for (const std::int64_t elems : {131'000, 2'100'000}) {

@@ -49,7 +49,7 @@ ROOMS = {
     "transports/ucx": "module collective",
     "sync": "image payload collective plan call planner exec gpu session device",
     "autoplan": "collective plan planner call exec gpu session device sync",
-    "simulator": "image payload collective plan call planner",
+    "simulator": "image payload collective plan call planner fabric",
     "c_api": "image payload tuning module collective plan call planner exec gpu session transports sync autoplan",
 }
 

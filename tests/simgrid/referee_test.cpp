@@ -232,7 +232,8 @@ class Referee {
   // Every host by a link of its own in each direction; `sites`: half of them behind one more.
   Platform switched(std::uint32_t ranks, bool has_sites) {
     Platform made;
-    made.name = std::string(has_sites ? "two sites" : "one switch") + " of " + std::to_string(ranks);
+    made.name =
+        std::string(has_sites ? "two sites" : "one switch") + " of " + std::to_string(ranks);
     sg::NetZone* const zone = sg::create_full_zone(made.name);
     zone->set_parent(root_);
     std::vector<sg::Link*> links;
@@ -324,7 +325,8 @@ Plan plan_of(const char* name, std::uint32_t ranks) {
     request.tensors = {{"a", std::int64_t{ranks} << 14, 1, kDense}};
     return *build_plan(request);
   }
-  request.tensors = {{"a", 3'000'000, 1, kDense}, {"b", 1'234'567, 1, kDense}, {"c", 70'000, 1, kDense}};
+  request.tensors = {
+      {"a", 3'000'000, 1, kDense}, {"b", 1'234'567, 1, kDense}, {"c", 70'000, 1, kDense}};
   return *build_plan(request);
 }
 

@@ -232,15 +232,17 @@ void add_simulate(Registry& registry) {
             "so many ranks, or a share of them (0.1%), take FACTOR times as long to compute");
   add_value(command, "--down", options->down, "LINK",
             "links of the fabric that carry nothing, as leaf3-spine7");
-  add_bytes(command, "--piece-bytes", options->piece_bytes,
-            "with --plan: bytes of gradient that are encoded and sent at a time; without it, 4 MiB. "
-            "All ranks share them, so more ranks need more",
-            1024);
+  add_bytes(
+      command, "--piece-bytes", options->piece_bytes,
+      "with --plan: bytes of gradient that are encoded and sent at a time; without it, 4 MiB. "
+      "All ranks share them, so more ranks need more",
+      1024);
   command->add_flag("--classes", options->has_classes,
                     "simulates ranks that are alike as one, as is done beyond 512 ranks: faster");
   add_count(command, "--every", options->period.every,
             "steps from one exchange to the next: a whole period is simulated, with a step's time "
-            "from --profile", 1)
+            "from --profile",
+            1)
       ->capture_default_str();
   add_count(command, "--fragments", options->period.fragments,
             "parts of the tensors that are exchanged in turns within --every steps", 1)

@@ -321,7 +321,7 @@ class StepOnFabric {
   SyncSubject subject_;
   rt::PlanRequest request_;
   rt::CostInputs costs_;
-  std::vector<double> ready_;  // by tensor, or empty
+  std::vector<double> ready_;     // by tensor, or empty
   std::vector<double> slowness_;  // by rank, or empty
   rt::FabricStepResult step_;
   std::optional<rt::Period> period_;
@@ -383,8 +383,9 @@ json StepOnFabric::links_json() const {
   json links = json::array();
   for (const auto& [share, i] : busy) {
     if (links.size() == kShownLinks) break;
-    links.push_back(
-        {{"link", topology_.name_of(static_cast<std::uint32_t>(i))}, {"bytes", step_.carried[i]}, {"share", share}});
+    links.push_back({{"link", topology_.name_of(static_cast<std::uint32_t>(i))},
+                     {"bytes", step_.carried[i]},
+                     {"share", share}});
   }
   return links;
 }
@@ -398,8 +399,8 @@ json StepOnFabric::exposed_json() const {
   double last = ready_.empty() ? 0 : std::ranges::max(ready_);
   json tensors = json::array();
   for (const std::size_t t : order) {
-    tensors.push_back(
-        {{"tensor", step_.plan.tensors[t].name}, {"exposed_ms", as_ms(std::max(0.0, ends[t] - last))}});
+    tensors.push_back({{"tensor", step_.plan.tensors[t].name},
+                       {"exposed_ms", as_ms(std::max(0.0, ends[t] - last))}});
     last = std::max(last, ends[t]);
   }
   return tensors;
@@ -470,11 +471,11 @@ void StepOnFabric::print(const json& report) const {
     const json& period = report["period"];
     double waits = 0;
     for (const json& step : period["steps"]) waits += step["wait_ms"].get<double>();
-    line("period", fmt::format("{} steps of {}, {} of waiting; a step takes {} on average",
-                               period["steps"].size(),
-                               in_milliseconds(period["local_step_ms"].get<double>()),
-                               in_milliseconds(waits),
-                               in_milliseconds(period["mean_step_ms"].get<double>())));
+    line(
+        "period",
+        fmt::format("{} steps of {}, {} of waiting; a step takes {} on average",
+                    period["steps"].size(), in_milliseconds(period["local_step_ms"].get<double>()),
+                    in_milliseconds(waits), in_milliseconds(period["mean_step_ms"].get<double>())));
   }
   if (step_.routing) {
     print_text("routing, a byte from each rank to each that it sends to:\n{}",
@@ -497,7 +498,8 @@ void StepOnFabric::print(const json& report) const {
 }
 
 void check_options(const SimulateCommandOptions& options) {
-  if (options.topology.empty()) throw UsageError("--topology is required: a fabric as JSON, or of htsim");
+  if (options.topology.empty())
+    throw UsageError("--topology is required: a fabric as JSON, or of htsim");
   if (options.format.empty() != options.output.empty()) {
     throw UsageError("--export and --output belong together: a format, and a folder");
   }

@@ -98,8 +98,7 @@ class StepPredictor {
  private:
   rt::PlanRequest request(bool is_compressed, bool takes_matrices) const;
   StepPrediction best(const rt::PlanRequest& request, const rt::CostInputs& costs) const;
-  StepPrediction best_of_classes(const rt::PlanRequest& request,
-                                 const rt::CostInputs& costs) const;
+  StepPrediction best_of_classes(const rt::PlanRequest& request, const rt::CostInputs& costs) const;
 
   const std::vector<SurveyTensor>& tensors_;
   const SurveyOptions& options_;

@@ -191,8 +191,7 @@ PlanSimulation::Way& PlanSimulation::way(std::uint32_t from, std::uint32_t to, F
 
 void PlanSimulation::match(std::uint32_t from, std::uint32_t to, FlowScope scope) {
   Way& on_way = way(from, to, scope);
-  while (!on_way.sent.empty() && !on_way.received.empty() &&
-         on_way.sent.front().arrival < kNever) {
+  while (!on_way.sent.empty() && !on_way.received.empty() && on_way.sent.front().arrival < kNever) {
     const Sent sent = on_way.sent.front();
     const double end = std::max(now_, sent.arrival);
     events_.push({end, from, sent.task});

@@ -35,8 +35,8 @@ struct TaskSpan {
 
 /// Whom a flow goes to, of the ranks that its receiver stands for.
 enum class FlowScope : std::uint8_t {
-  All,           // each but the sender itself
-  OwnMachine,    // those on the sender's machine
+  All,            // each but the sender itself
+  OwnMachine,     // those on the sender's machine
   OtherMachines,  // those on all others
   Next            // the one that follows the sender in a circle
 };

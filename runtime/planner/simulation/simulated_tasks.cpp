@@ -232,7 +232,8 @@ class RankSimulator {
       std::uint32_t waits = t;
       const std::uint32_t values = group_of_values(plan_, task.groups[0]);
       if (task.kind == TaskKind::Clear) first_of_sum.erase(values);
-      if (task.kind == TaskKind::DecodeAdd) waits = first_of_sum.try_emplace(values, t).first->second;
+      if (task.kind == TaskKind::DecodeAdd)
+        waits = first_of_sum.try_emplace(values, t).first->second;
       const Indices needed = tasks_[t].after;
       for (const std::uint32_t earlier : needed) {
         if (received[earlier] != nullptr) add_all(*received[earlier], tasks_[waits].after);

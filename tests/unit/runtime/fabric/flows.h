@@ -56,8 +56,8 @@ inline Flows random_flows(std::mt19937& random, std::uint32_t num_hosts, std::si
 
 /// What is wrong with the pieces of a flow, which must cover it once, in order, over spines that
 /// are up, each once; or within the leaf. `units`: what all parts divide.
-inline const char* fault_of(const Fabric& fabric, const Flow& flow, std::span<const FlowPiece> pieces,
-                            std::int64_t units) {
+inline const char* fault_of(const Fabric& fabric, const Flow& flow,
+                            std::span<const FlowPiece> pieces, std::int64_t units) {
   const std::uint32_t from = flow.source / fabric.hosts_per_leaf;
   const std::uint32_t to = flow.destination / fabric.hosts_per_leaf;
   std::int64_t covered = 0;

@@ -145,8 +145,8 @@ TEST(RankClasses, OfARingArePlacesUnderALeaf) {
 // Several bundles, which overlap, and small tensors that single ranks own.
 TEST(RankClasses, KnowTensorsThatOneRankOwns) {
   const std::vector<PlanTensor> tensors = {
-      {"a", 1 << 21, 1, 0},  {"b", 3000, 1, 0}, {"c", 3000, 1, 0},      {"d", 500, 1, 0},
-      {"e", 1 << 20, 1, 0},  {"f", 700, 1, kDense}, {"g", 900, 1, kDense}, {"h", 3000, 1, 0}};
+      {"a", 1 << 21, 1, 0}, {"b", 3000, 1, 0},     {"c", 3000, 1, 0},     {"d", 500, 1, 0},
+      {"e", 1 << 20, 1, 0}, {"f", 700, 1, kDense}, {"g", 900, 1, kDense}, {"h", 3000, 1, 0}};
   for (const char* plan : {"two_shot", "allgather", "allreduce", "hierarchical"}) {
     SCOPED_TRACE(plan);
     const bool has_machines = std::string_view(plan) == "hierarchical";
@@ -190,8 +190,8 @@ TEST(RankClasses, KnowPodsAndSites) {
 
 TEST(RankClasses, OfRoutesSideBySide) {
   const Fabric fabric{64, 4, 4, 2};
-  FabricStep step = step_of("routes", fabric,
-                            {{"a", 1 << 20, 1, 0}, {"b", 1 << 20, 1, 0}, {"c", 1 << 20, 1, kDense}});
+  FabricStep step = step_of(
+      "routes", fabric, {{"a", 1 << 20, 1, 0}, {"b", 1 << 20, 1, 0}, {"c", 1 << 20, 1, kDense}});
   step.request.routes = {{.plan = "two_shot"}, {.plan = "hierarchical"}, {.plan = "allgather"}};
   step.request.route_of = {0, 1, 2};
   expect_same(topology_of(fabric), step, 4);

@@ -143,8 +143,7 @@ TEST(Topology, ReadsFatTreesOfHtsim) {
   // Links and switches of the way, in nanoseconds.
   EXPECT_EQ(tree.route(0, 1)->latency, 1000 * (2 * 500 + 100));
   EXPECT_EQ(tree.route(0, 5)->latency, 1000 * (2 * (500 + 600) + 2 * 100 + 300));
-  EXPECT_EQ(tree.route(0, 63)->latency,
-            1000 * (2 * (500 + 600 + 700) + 2 * (100 + 300) + 400));
+  EXPECT_EQ(tree.route(0, 63)->latency, 1000 * (2 * (500 + 600 + 700) + 2 * (100 + 300) + 400));
 }
 
 TEST(Topology, RefusesWhatIsNoFatTree) {
