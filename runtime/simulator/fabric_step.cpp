@@ -15,6 +15,10 @@ constexpr double kMostRingTasks = 2e8;
 constexpr double kMostTasksOfRank = 4e6;
 // Of a hop on one rank: encode, send, receive, clear, add, decode.
 constexpr double kTasksOfHop = 6;
+// Of classes of ranks: about 3 GiB, and half a minute.
+constexpr double kMostClassTasks = 5e6;
+// For each rank that is written: encode, send, receive and add on the way up, and as much back.
+constexpr double kTasksOfMachines = 7;
 
 std::vector<std::string_view> plans_of(const PlanRequest& request) {
   if (request.routes.empty()) return {request.plan};
@@ -47,14 +51,32 @@ Result<std::vector<std::uint32_t>> keys_of(const FabricStep& step, bool is_circl
 }
 
 // Every rank has a task for each hop, and a bundle has as many hops as there are ranks.
-Status check_circle(const FabricStep& step, const RankClasses& classes) {
-  double elems = 0;
-  for (const PlanTensor& tensor : step.request.tensors) {
-    elems += static_cast<double>(tensor.num_elems());
+double bundles_of(const PlanRequest& request) {
+  double bundles = 1;
+  for (const PlanTensor& tensor : request.tensors) {
+    const bool is_whole =
+        tensor.codec != kDense && !request.codecs[tensor.codec].can_cut && request.routes.empty();
+    const double bytes = static_cast<double>(tensor.num_elems()) * sizeof(float);
+    bundles += is_whole ? 1 : bytes / static_cast<double>(request.piece_bytes);
   }
-  const double bundles =
-      std::max(1.0, elems * sizeof(float) / static_cast<double>(step.request.piece_bytes));
-  const double of_one = std::round(bundles) * 2.0 * classes.world() * kTasksOfHop;
+  return bundles;
+}
+
+// Every rank that is written has tasks for every other one, and in `hierarchical` several.
+Status check_size(const PlanRequest& request, const RankClasses& classes, bool has_machines) {
+  const double written =
+      static_cast<double>(request.stand_ins->units.size()) * request.stand_ins->ranks_per_unit;
+  const double of_one = has_machines ? kTasksOfMachines * written : written;
+  const double tasks = bundles_of(request) * classes.num_classes() * of_one;
+  if (tasks <= kMostClassTasks) return Ok{};
+  return invalid(fmt::format(
+      "{} ranks of which {} are different take about {:.0e} tasks, and at most {:.0e} are "
+      "simulated: owners of small tensors and slow ranks are different; larger pieces take fewer",
+      classes.world(), classes.num_classes(), tasks, kMostClassTasks));
+}
+
+Status check_circle(const FabricStep& step, const RankClasses& classes) {
+  const double of_one = bundles_of(step.request) * 2.0 * classes.world() * kTasksOfHop;
   if (of_one > kMostTasksOfRank) {
     return invalid(
         fmt::format("in a ring of {} ranks each has about {:.0e} tasks, and at most "
@@ -96,6 +118,7 @@ Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topolo
                 : RankClasses::alike(topology, keys, has("hierarchical")));
   if (is_circle) CINCH_TRY(check_circle(step, *classes));
   request.stand_ins = step.inputs.stand_ins = classes->stand_ins();
+  if (!is_circle) CINCH_TRY(check_size(request, *classes, has("hierarchical")));
   const std::uint32_t each = request.stand_ins->ranks_per_unit;
   request.world = is_circle ? request.world
                             : static_cast<std::uint32_t>(request.stand_ins->units.size()) * each;
