@@ -37,7 +37,6 @@ class Layout {
       }
       return last;
     });
-    if (request_.stand_ins && request_.stand_ins->is_circle) make_equal();
     return std::move(bundles_);
   }
 
@@ -153,22 +152,6 @@ class Layout {
       first += size;
     }
     return Ok{};
-  }
-
-  // Every group of a bundle has what the largest one has.
-  void make_equal() {
-    for (const Bundle& bundle : bundles_) {
-      std::vector<std::uint32_t> most;
-      std::int64_t most_elems = -1;
-      for (const std::uint32_t group : bundle.groups) {
-        std::int64_t elems = 0;
-        const auto& pieces = plan_.groups[group].pieces;
-        for (const std::uint32_t piece : pieces) elems += plan_.pieces[piece].num_elems;
-        if (elems > most_elems) most = pieces;
-        most_elems = std::max(most_elems, elems);
-      }
-      for (const std::uint32_t group : bundle.groups) plan_.groups[group].pieces = most;
-    }
   }
 
   Status cut(const Bundle& bundle, std::uint32_t index, std::int64_t begin, std::int64_t end) {

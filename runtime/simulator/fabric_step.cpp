@@ -23,6 +23,7 @@ constexpr double kTasksOfMachines = 7;
 std::vector<std::string_view> plans_of(const PlanRequest& request) {
   if (request.routes.empty()) return {request.plan};
   std::vector<std::string_view> plans;
+  plans.reserve(request.route_of.size());
   for (const std::uint32_t route : request.route_of) plans.push_back(request.routes[route].plan);
   return plans;
 }
@@ -111,6 +112,12 @@ Result<std::shared_ptr<const RankClasses>> classify_ranks(const Topology& topolo
         fmt::format("{}: no two of {} ranks are alike, and at most {} are simulated one "
                     "by one",
                     single, request.world, kMostSingleRanks));
+  }
+  if (is_circle && !TRY(find_whole_tensors(request)).empty()) {
+    return invalid(fmt::format(
+        "ring: tensors so small that one of {} ranks owns them whole, so no two ranks are alike, "
+        "and at most {} are simulated one by one",
+        request.world, kMostSingleRanks));
   }
   const auto keys = TRY(keys_of(step, is_circle));
   auto classes = std::make_shared<const RankClasses>(

@@ -215,9 +215,11 @@ void FlowNetwork::update_rates() {
     if (paths_[path].is_changed) visit(path);
   }
   for (const std::uint32_t link : changed_links_) see(link);
-  for (std::size_t i = 0; i < links_seen_.size(); ++i) {
-    if (paths_seen_.size() == num_active_paths_) break;
-    for (const User& user : users_[links_seen_[i]]) visit(user.path);
+  // More are seen on the way.
+  std::size_t num_followed = 0;
+  while (num_followed < links_seen_.size() && paths_seen_.size() < num_active_paths_) {
+    for (const User& user : users_[links_seen_[num_followed]]) visit(user.path);
+    ++num_followed;
   }
   changed_.clear();
   changed_links_.clear();

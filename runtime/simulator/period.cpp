@@ -10,12 +10,17 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::uint64_t kMostPeriods = 1000;
+constexpr std::uint64_t kMostSteps = 100'000;  // of a period
 constexpr double kSameTime = 1e-9;
 
 }  // namespace
 
 Status check_period(const PeriodRules& rules) {
   if (rules.every == 0 || rules.fragments == 0) return invalid("a period of no steps");
+  if (std::uint64_t{rules.every} * std::max(1U, rules.correct) > kMostSteps) {
+    return invalid(fmt::format("a period of {} exchanges, {} steps apart, has more than {} steps",
+                               std::max(1U, rules.correct), rules.every, kMostSteps));
+  }
   if (rules.fragments > rules.every) {
     return invalid(fmt::format("{} fragments are more than the {} steps that they take turns in",
                                rules.fragments, rules.every));

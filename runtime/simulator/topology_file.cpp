@@ -38,6 +38,7 @@ std::uint32_t number_in(const JsonPart& from, const char* key, std::optional<std
 Topology::Port read_port(const JsonPart& from) {
   constexpr double kBytesPerGigabit = 1e9 / 8;
   constexpr double kLeastGigabits = 1e-6;
+  from.refuse_others({"gigabits", "latency_us", "message_us", "sites", "loss", "segment_bytes"});
   Topology::Port port;
   const JsonPart speed = from.at("gigabits");
   port.bytes_per_second = positive(speed) * kBytesPerGigabit;
@@ -75,12 +76,14 @@ Topology::Shape read_shape(const JsonPart& file) {
   shape.ranks_per_machine = number_in(file, "ranks_per_machine", 1);
   shape.machines_per_leaf = number_in(file, "machines_per_leaf", 1);
   shape.nic = read_port(file.at("nic"));
-  shape.machine = shape.ranks_per_machine == 1 ? shape.nic : read_port(file.at("machine"));
+  const bool has_machine = shape.ranks_per_machine > 1 || file.find("machine").has_value();
+  shape.machine = has_machine ? read_port(file.at("machine")) : shape.nic;
   if (const auto message = file.at("nic").find("message_us"))
     shape.message = microseconds(*message);
   const JsonPart sites = file.at("sites");
   std::uint64_t leaves = 0;
   for (const JsonPart& site : sites.entries()) {
+    site.refuse_others({"machines"});
     shape.machines.push_back(number_in(site, "machines", std::nullopt));
     leaves = std::max<std::uint64_t>(leaves, shape.machines.back() / shape.machines_per_leaf);
   }
@@ -97,10 +100,17 @@ Topology::Shape read_shape(const JsonPart& file) {
   if (const auto joins = file.find("joins")) {
     for (const JsonPart& join : joins->entries()) {
       shape.joins.push_back(read_join(join, shape.machines.size()));
+      const Topology::Join& made = shape.joins.back();
+      for (std::size_t i = 0; i + 1 < shape.joins.size(); ++i) {
+        const Topology::Join& other = shape.joins[i];
+        if (std::minmax(other.from, other.to) != std::minmax(made.from, made.to)) continue;
+        join.refuse("joins two sites that are joined already");
+      }
     }
   }
   if (const auto links = file.find("links")) {
     for (const JsonPart& link : links->entries()) {
+      link.refuse_others({"link", "share"});
       const JsonPart share = link.at("share");
       constexpr double kLeastShare = 1e-6;
       if (share.number() > 1) share.refuse("is more than all of its speed");

@@ -74,6 +74,7 @@ class HtsimReader {
     line = line.substr(0, line.find('#'));
     const std::string word = in_small(next_word(line));
     if (word.empty()) return Ok{};
+    if (!is_known(word)) return refuse(fmt::format("{} is not known here", shown(word)));
     const std::string_view digits = next_word(line);
     double value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -83,6 +84,24 @@ class HtsimReader {
     }
     if (!next_word(line).empty()) return refuse("more than a word and a number");
     return take(word, value);
+  }
+
+  // Of a file that may be anything.
+  static std::string shown(const std::string& word) {
+    constexpr std::size_t kMostShown = 40;
+    std::string text = word.substr(0, kMostShown);
+    for (char& c : text) {
+      if (c < ' ' || c > '~') c = '?';
+    }
+    return text.size() < word.size() ? text + "..." : text;
+  }
+
+  bool is_known(const std::string& word) const {
+    HtsimTier any;
+    const bool is_of_all =
+        word == "nodes" || word == "tiers" || word == "podsize" || word == "tier";
+    return is_of_all || word.starts_with("queue_") ||
+           (tier_.has_value() && of_tier(word, any) != nullptr);
   }
 
   Status take(const std::string& word, double value) {
@@ -97,8 +116,10 @@ class HtsimReader {
                            : word == "podsize" ? &pod_size_
                                                : nullptr;
     if (of_all == nullptr && word.starts_with("queue_")) return Ok{};
-    double* const to = of_all != nullptr ? of_all : tier_ ? of_tier(word) : nullptr;
-    if (to == nullptr) return refuse(fmt::format("{} is not known here", word));
+    double* const to = of_all != nullptr ? of_all
+                       : tier_           ? of_tier(word, tier_of_[tier_.value_or(0)])
+                                         : nullptr;
+    if (to == nullptr) return Ok{};  // a queue of no tier
     const bool is_real =
         word.ends_with("_gbps") || word.ends_with("_ns") || word == "oversubscribed";
     if (!is_real && !is_whole) return refuse(fmt::format("{} is a whole number", word));
@@ -106,8 +127,7 @@ class HtsimReader {
     return Ok{};
   }
 
-  double* of_tier(const std::string& word) {
-    HtsimTier& tier = tier_of_[*tier_];
+  static double* of_tier(const std::string& word, HtsimTier& tier) {
     if (word == "downlink_speed_gbps") return &tier.gigabits;
     if (word == "downlink_latency_ns") return &tier.latency;
     if (word == "switch_latency_ns") return &tier.switch_latency;
@@ -131,7 +151,8 @@ class HtsimReader {
   }
 
   Result<Topology::Shape> shape() const {
-    if (tiers_ != 2 && tiers_ != 3) return lacks("tiers are 2 or 3");
+    if (tiers_ != 2 && tiers_ != 3) return lacks("Tiers are 2 or 3");
+    if (nodes_ == 0) return lacks("Nodes is not above 0");
     const bool has_core = tiers_ == 3;
     for (std::size_t t = 0; t < static_cast<std::size_t>(tiers_); ++t) {
       const HtsimTier& tier = tier_of_[t];

@@ -42,7 +42,7 @@ FabricStep step_of(std::string_view plan, std::uint32_t ranks, std::uint32_t on_
   step.request.ranks_per_machine = on_machine;
   step.request.codecs = {thirtieth()};
   for (std::uint32_t t = 0; t < num_tensors; ++t) {
-    step.request.tensors.push_back({fmt::format("t{}", t), elems + 15'000 * t, 1, 0});
+    step.request.tensors.push_back({fmt::format("t{}", t), elems + std::int64_t{15'000} * t, 1, 0});
     step.inputs.ready_seconds.push_back(1e-3 * (t + 1));
   }
   const CostCurve encode{{{0, 1e-6}, {1e6, 3e-5}}}, add{{{0, 1e-6}, {1e6, 4e-5}}};
@@ -90,7 +90,7 @@ void run(std::string_view only) {
       step.has_classes = true;
       measure(fmt::format("classes, {}, 100,000, {}", plan, tensors), only, topology, step);
       step.slowness.assign(100'000, 1);
-      for (std::uint32_t i = 0; i < 100; ++i) step.slowness[i * 1000] = 2;
+      for (std::uint32_t i = 0; i < 100; ++i) step.slowness[std::size_t{1000} * i] = 2;
       measure(fmt::format("classes, {}, 100,000, {}, 0.1 % slow", plan, tensors), only, topology,
               step);
     }

@@ -359,7 +359,7 @@ int main(int argc, char** argv) {
   sg::Engine::set_config("network/model:CM02");
   sg::Engine::set_config("network/TCP-gamma:0");
   sg::Engine::set_config("network/crosstraffic:0");
-  sg::Engine::set_config("contexts/stack-size:512");
+  sg::Engine::set_config("contexts/stack-size:128");
   sg::NetZone* const root = sg::create_full_zone("root");
   Referee referee(root);
   std::vector<Platform> platforms;

@@ -56,6 +56,9 @@ Slowness read_slowness(const std::string& text) {
   if (factor.ends_with('x')) factor.remove_suffix(1);
   slowness.count = read_number(count, text);
   slowness.factor = read_number(factor, text);
+  const bool is_count =
+      slowness.is_share ? slowness.count <= 100 : slowness.count == std::floor(slowness.count);
+  if (!is_count) throw UsageError("--slow {}: is not like 0.1%:2x, or 3:2x", text);
   if (slowness.factor < 1) throw UsageError("--slow {}: slow ranks take longer than others", text);
   return slowness;
 }
@@ -65,6 +68,7 @@ std::vector<double> slowness_of(const std::string& text, std::uint32_t world) {
   if (text.empty()) return {};
   const Slowness slowness = read_slowness(text);
   const double wanted = slowness.is_share ? slowness.count / 100 * world : slowness.count;
+  if (wanted > world) throw UsageError("--slow {}: there are {} ranks", text, world);
   const auto count = static_cast<std::uint32_t>(std::min<double>(world, std::ceil(wanted)));
   std::vector<double> factors(world, 1);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -210,7 +214,8 @@ class StepOnFabric {
     const double message = static_cast<double>(topology_.shape().message) / 1e12;
     for (std::size_t i = 0; i < rt::kMeasuredKinds.size(); ++i) {
       const bool is_message = rt::kMeasuredKinds[i] == rt::ExchangeKind::Send;
-      costs_.exchange_work[i].base = message * (is_message ? 1 : world_ - 1);
+      const double rounds = rt::kMeasuredKinds[i] == rt::ExchangeKind::AllReduce ? 2 : 1;
+      costs_.exchange_work[i].base = message * (is_message ? 1 : rounds * (world_ - 1));
     }
   }
 
@@ -271,7 +276,7 @@ class StepOnFabric {
 
   bool has_period() const {
     const rt::PeriodRules& rules = options_.period;
-    return rules.every > 1 || rules.delay > 0 || rules.correct > 0;
+    return rules.every > 1 || rules.delay > 0 || rules.correct > 0 || rules.fragments > 1;
   }
 
   // Tensors of fragment f, all ready at once, as differences of weights are.
@@ -299,6 +304,8 @@ class StepOnFabric {
     value_or_throw(rt::check_period(rules));
     local_seconds_ = std::ranges::max(ready_) + profile_->forward_seconds.value_or(0) +
                      profile_->optimizer_seconds.value_or(0);
+    // The slowest rank is waited for in the end.
+    if (!slowness_.empty()) local_seconds_ *= std::ranges::max(slowness_);
     std::vector<double> exact;
     for (std::uint32_t f = 0; f < rules.fragments; ++f) {
       exchanges_.push_back(exchange_of(f, false));
@@ -505,7 +512,8 @@ void check_options(const SimulateCommandOptions& options) {
   }
   const bool has_name = !options.plan.empty();
   if (options.file.empty() == !has_name) {
-    throw UsageError("a plan file is required, or --plan with --profile");
+    throw UsageError(has_name ? "give a plan file or --plan, not both"
+                              : "a plan file is required, or --plan with --profile");
   }
   if (has_name && options.step.profile.empty()) {
     throw UsageError("--plan {} needs --profile: the tensors, and when they are ready",

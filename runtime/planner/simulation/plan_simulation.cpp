@@ -22,7 +22,7 @@ LinkClock::duration duration_of(double seconds) {
 double SimulatedTask::sent_bytes() const {
   double bytes = 0;
   for (const SimulatedFlow& flow : flows) bytes += flow.bytes * flow.copies * flow.count;
-  return bytes;
+  return bytes * rounds;
 }
 
 SimulatedTasks::SimulatedTasks(std::vector<SimulatedTask> all) : tasks(std::move(all)) {
@@ -63,7 +63,7 @@ double PlanSimulation::threads_of(Lane lane) const {
   return is_on_device() ? 0 : cores_.threads;
 }
 
-void PlanSimulation::settle(Machine& machine) {
+void PlanSimulation::settle(Machine& machine) const {
   machine.done += (now_ - machine.since) * machine.rate;
   machine.since = now_;
 }
@@ -189,17 +189,15 @@ PlanSimulation::Way& PlanSimulation::way(std::uint32_t from, std::uint32_t to, F
   return ways_[(from * ranks_.size() + to) * 2 + (is_own ? 1 : 0)];
 }
 
-void PlanSimulation::match(std::uint32_t from, std::uint32_t to, FlowScope scope) {
-  Way& on_way = way(from, to, scope);
-  while (!on_way.sent.empty() && !on_way.received.empty() && on_way.sent.front().arrival < kNever) {
-    const Sent sent = on_way.sent.front();
-    const double end = std::max(now_, sent.arrival);
-    events_.push({end, from, sent.task});
-    events_.push({end, to, on_way.received.front()});
-    on_way.sent.pop_front();
-    on_way.received.pop_front();
-    ++on_way.num_matched;
-  }
+void PlanSimulation::match(std::uint32_t from, std::uint32_t to, FlowScope scope,
+                           std::size_t number) {
+  const Way& on_way = way(from, to, scope);
+  if (number >= on_way.sent.size() || number >= on_way.received.size()) return;
+  const Sent& sent = on_way.sent[number];
+  if (sent.arrival == kNever) return;
+  const double end = std::max(now_, sent.arrival);
+  events_.push({end, from, sent.task});
+  events_.push({end, to, on_way.received[number]});
 }
 
 void PlanSimulation::send_over_links(const SimulatedFlow& flow, const Transfer& transfer) {
@@ -218,9 +216,8 @@ void PlanSimulation::send_over_links(const SimulatedFlow& flow, const Transfer& 
 
 void PlanSimulation::arrive(const Transfer& transfer) {
   if (transfer.is_message) {
-    Way& on_way = way(transfer.from, transfer.to, transfer.scope);
-    on_way.sent[transfer.number - on_way.num_matched].arrival = now_;
-    match(transfer.from, transfer.to, transfer.scope);
+    way(transfer.from, transfer.to, transfer.scope).sent[transfer.number].arrival = now_;
+    match(transfer.from, transfer.to, transfer.scope, transfer.number);
     return;
   }
   Meeting& meeting = meetings_[transfer.number];
@@ -255,9 +252,17 @@ void PlanSimulation::join_over_links(std::uint32_t rank, const SimulatedTask& ta
 }
 
 void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
-  const std::size_t number = ranks_[rank].num_collectives++;
+  Rank& own = ranks_[rank];
+  const std::uint32_t rounds = links_ == nullptr ? 1 : own.task(task).rounds;
+  const std::size_t number = own.num_collectives;
+  own.num_collectives += rounds;
+  if (rounds > 1) own.rounds_left[task] = {number + 1, rounds - 1};
+  meet(rank, task, number);
+}
+
+void PlanSimulation::meet(std::uint32_t rank, std::uint32_t task, std::size_t number) {
   const std::size_t world = ranks_.size();
-  if (number == meetings_.size()) {
+  while (number >= meetings_.size()) {
     meetings_.push_back({std::vector<double>(world), Indices(world), 0, Indices(world)});
   }
   Meeting& meeting = meetings_[number];
@@ -288,13 +293,14 @@ void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
   } else if (of.exchange == ExchangeKind::Send) {
     Way& to = way(rank, peer, of.scope);
     const bool has_links = links_ != nullptr;
+    const std::size_t number = to.sent.size();
     to.sent.push_back({task, has_links ? kNever : pass(rank, of.flows[0], of)});
-    const Transfer message{rank, peer, to.num_matched + to.sent.size() - 1, true, of.scope};
-    if (has_links) send_over_links(of.flows[0], message);
-    if (!has_links) match(rank, peer, of.scope);
+    if (has_links) send_over_links(of.flows[0], {rank, peer, number, true, of.scope});
+    if (!has_links) match(rank, peer, of.scope, number);
   } else if (of.exchange == ExchangeKind::Receive) {
-    way(peer, rank, of.scope).received.push_back(task);
-    match(peer, rank, of.scope);
+    Way& from = way(peer, rank, of.scope);
+    from.received.push_back(task);
+    match(peer, rank, of.scope, from.received.size() - 1);
   } else {
     join(rank, task);
   }
@@ -329,6 +335,11 @@ void PlanSimulation::start_tasks(std::uint32_t rank) {
 
 void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
+  if (const auto next = own.rounds_left.find(task); next != own.rounds_left.end()) {
+    const std::size_t number = next->second.first++;
+    if (--next->second.second == 0) own.rounds_left.erase(next);
+    return meet(rank, task, number);
+  }
   ++own.num_ended;
   own.cost.seconds = now_;
   own.spans[task].end = now_;

@@ -73,6 +73,7 @@ struct SimulatedTask {
   Lane lane = Lane::Compute;
   std::vector<std::uint32_t> after;
   double seconds = 0;        // of computing; for an exchange: the time that it takes on its thread
+  std::uint32_t rounds = 1;  // of a collective over links, each behind the one before
   double units = 1;          // tasks of equal length, one behind the other, that it stands for
   double ready_seconds = 0;  // it does not begin before
   ExchangeKind exchange = ExchangeKind::Send;
@@ -89,7 +90,7 @@ struct SimulatedTask {
 
 /// Tasks that several ranks may have.
 struct SimulatedTasks {
-  explicit SimulatedTasks(std::vector<SimulatedTask> tasks);
+  explicit SimulatedTasks(std::vector<SimulatedTask> all);
   std::vector<SimulatedTask> tasks;
   std::vector<std::vector<std::uint32_t>> next;
   std::vector<std::uint32_t> exchanges;
@@ -135,6 +136,8 @@ class PlanSimulation {
     std::array<std::priority_queue<std::uint32_t, Indices, std::greater<>>, kNumLanes> ready;
     std::array<Work, kNumLanes> work;
     std::unordered_map<std::uint32_t, double> units_left;  // of tasks that were interrupted
+    // Of collectives with several rounds: the meeting that comes next, and how many then.
+    std::unordered_map<std::uint32_t, std::pair<std::size_t, std::uint32_t>> rounds_left;
     std::size_t num_started = 0, num_ended = 0, num_collectives = 0;
     // On a device: tasks by when their gradients are ready, and how far the backward pass is.
     std::vector<std::pair<double, std::uint32_t>> arrivals;
@@ -191,7 +194,7 @@ class PlanSimulation {
   // Bytes over links_: of a message, or of a collective.
   struct Transfer {
     std::uint32_t from = 0, to = 0;
-    std::size_t number = 0;  // of the message on its way, or of the meeting
+    std::size_t number = 0;  // of the message, or of the meeting
     bool is_message = false;
     FlowScope scope = FlowScope::All;
   };
@@ -199,11 +202,11 @@ class PlanSimulation {
     std::uint32_t task = 0;
     double arrival = 0;
   };
-  // Messages from one rank to another that one side has begun.
+  // Messages from one rank to another, in the order in which each side has begun them: the k-th
+  // that is sent is the k-th that is received.
   struct Way {
-    std::deque<Sent> sent;
-    std::deque<std::uint32_t> received;
-    std::size_t num_matched = 0;
+    std::vector<Sent> sent;
+    std::vector<std::uint32_t> received;
   };
 
   Lane lane_of(const SimulatedTask& task) const;
@@ -216,7 +219,7 @@ class PlanSimulation {
     return static_cast<std::uint32_t>((std::uint64_t{number} + ranks_[rank].shift) % ranks_.size());
   }
   Machine& machine_of(std::uint32_t rank) { return machines_[rank / cores_.ranks_per_machine]; }
-  void settle(Machine& machine);
+  void settle(Machine& machine) const;
   /// Of the machine's next end of work.
   void schedule(std::uint32_t machine);
   /// Of the rank's next gradient, on a device.
@@ -230,13 +233,15 @@ class PlanSimulation {
   void end_work(std::uint32_t rank, Lane lane);
   void start_exchange(std::uint32_t rank, std::uint32_t task);
   void join(std::uint32_t rank, std::uint32_t task);
+  void meet(std::uint32_t rank, std::uint32_t task, std::size_t number);
   /// The same over links_.
   void join_over_links(std::uint32_t rank, const SimulatedTask& task, std::size_t number);
   void end_meeting(std::size_t number, std::uint32_t rank);
   void send_over_links(const SimulatedFlow& flow, const Transfer& transfer);
   void arrive(const Transfer& transfer);
   Way& way(std::uint32_t from, std::uint32_t to, FlowScope scope);
-  void match(std::uint32_t from, std::uint32_t to, FlowScope scope);
+  /// Ends a message on both sides if it has arrived and is waited for.
+  void match(std::uint32_t from, std::uint32_t to, FlowScope scope, std::size_t number);
   double pass(std::uint32_t from, const SimulatedFlow& flow, const SimulatedTask& task);
   void end_task(std::uint32_t rank, std::uint32_t task);
   double threads_of(Lane lane) const;

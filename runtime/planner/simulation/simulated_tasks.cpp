@@ -90,6 +90,7 @@ class RankSimulator {
       to.line = inputs_.network.of(task.exchange).line;
       CINCH_TRY(add_flows(task, to));
       to.seconds = work.at(to.sent_bytes());
+      if (task.exchange == ExchangeKind::AllReduce && inputs_.make_links) take_two_rounds(to);
       return Ok{};
     }
     to.is_within = inputs_.network.is_within(rank_, task.peer);
@@ -106,6 +107,12 @@ class RankSimulator {
     const double messages = peers.copies * peers.count;
     to.seconds = (messages - 1) * work.base + work.at(to.sent_bytes());
     return Ok{};
+  }
+
+  // To owners of parts, and back from them.
+  static void take_two_rounds(SimulatedTask& to) {
+    to.rounds = 2;
+    for (SimulatedFlow& flow : to.flows) flow.bytes /= to.rounds;
   }
 
   Peers peers_of(const Task& task) const {

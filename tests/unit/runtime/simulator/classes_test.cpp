@@ -217,6 +217,11 @@ TEST(RankClasses, RefuseWhereNoTwoRanksAreAlike) {
             "a ring of 1024 ranks of which 1024 are different takes about 8e+08 tasks, and at most "
             "2e+08 are simulated");
   EXPECT_EQ(refusal("ring", false), "");
+  FabricStep small = step_of("ring", fabric, {{"bias", 100, 1, 0}});
+  small.has_classes = true;
+  EXPECT_EQ(simulate_on_fabric(topology, std::move(small)).error().message,
+            "ring: tensors so small that one of 1024 ranks owns them whole, so no two ranks are "
+            "alike, and at most 512 are simulated one by one");
 }
 
 }  // namespace

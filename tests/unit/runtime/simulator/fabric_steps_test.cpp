@@ -65,6 +65,10 @@ TEST(FabricSteps, MeetClosedFormulasOnOneSwitch) {
     EXPECT_NEAR(seconds(request_of("two_shot", world, elems, 0), inputs),
                 2 * (kLatency + bytes * (n - 1) / n / kBytesPerSecond), 1e-9)
         << world;
+    // The same in f32, where the transport adds.
+    EXPECT_NEAR(seconds(request_of("allreduce", world, elems, kDense), inputs),
+                2 * (kLatency + 4 * bytes * (n - 1) / n / kBytesPerSecond), 1e-9)
+        << world;
     // Everybody has the payloads of all others.
     EXPECT_NEAR(seconds(request_of("allgather", world, elems, 0), inputs),
                 kLatency + bytes * (n - 1) / kBytesPerSecond, 1e-9)
@@ -120,6 +124,27 @@ TEST(FabricSteps, ASlowRankIsWaitedFor) {
   inputs.slowness = {1, 1, 3, 1};
   EXPECT_NEAR(seconds(request, inputs), before + 2e-2, 3e6 / kBytesPerSecond);
   EXPECT_GT(seconds(request, inputs), before + 1.7e-2);
+}
+
+// Two messages of one rank to another share its link: the short one is there first.
+TEST(FabricSteps, MessagesOfOneWayEndEachByItself) {
+  const Topology topology = one_switch(2);
+  PlanRequest request = request_of("tree", 2, 1 << 20, kDense);
+  request.tensors.push_back({"b", 1 << 19, 1, kDense});
+  request.piece_bytes = 4 << 20;
+  const auto plan = build_plan(request);
+  ASSERT_TRUE(plan);
+  PlanSpans spans;
+  ASSERT_TRUE(estimate_cost(*plan, free_work(2, topology), &spans));
+  std::vector<double> ends;
+  for (std::size_t t = 0; t < plan->ranks[0].tasks.size(); ++t) {
+    const Task& task = plan->ranks[0].tasks[t];
+    const bool receives = task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::Receive;
+    if (receives) ends.push_back(spans[0][t].end);
+  }
+  ASSERT_GE(ends.size(), 2U);
+  std::ranges::sort(ends);
+  EXPECT_NEAR(ends[0], double{4 << 20} / kBytesPerSecond + kLatency, 1e-9);
 }
 
 // 16 leaves of 4 hosts with 4 spines: coloured flows load all links alike, as sprayed ones do.

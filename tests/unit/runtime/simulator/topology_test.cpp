@@ -157,7 +157,9 @@ TEST(Topology, RefusesWhatIsNoFatTree) {
   EXPECT_EQ(edited("Nodes 64", "Nodes -1"),
             "topology: line 2: nodes is not a number from 0 to 1000000");
   EXPECT_EQ(edited("Nodes 64", "Hosts 64"), "topology: line 2: hosts is not known here");
-  EXPECT_EQ(edited("tiers 3", "tiers 4"), "topology: tiers are 2 or 3");
+  EXPECT_EQ(edited("Nodes 64", "Nodes 0"), "topology: Nodes is not above 0");
+  EXPECT_EQ(topology_from_text("null").error().message, "topology: line 1: null is not known here");
+  EXPECT_EQ(edited("tiers 3", "tiers 4"), "topology: Tiers are 2 or 3");
   EXPECT_EQ(edited("Podsize 16", "Podsize 15"),
             "topology: pods of 15 hosts do not fill leaves of 4");
   EXPECT_EQ(edited("Radix_Up 4", "Oversubscribed 3"),
@@ -213,6 +215,11 @@ TEST(Topology, RefusesWhatIsNoFabric) {
             "topology: nic.gigabits: is less than a kilobit a second");
   EXPECT_EQ(edited("/links", json::array({{{"link", "rank0"}, {"share", 1e-300}}})),
             "topology: links[0].share: is nearly nothing");
+  EXPECT_EQ(edited("/nic/latency_ms", 1), "topology: nic.latency_ms: is not known");
+  file = sample();
+  file["joins"].push_back({{"sites", {1, 0}}, {"gigabits", 1}});
+  EXPECT_EQ(topology_from_json(file.dump()).error().message,
+            "topology: joins[1]: joins two sites that are joined already");
   file = sample();
   file.erase("joins");
   EXPECT_EQ(read(file).route(0, 11).error().message, "no link joins site 0 and site 1");
