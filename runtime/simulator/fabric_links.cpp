@@ -170,13 +170,19 @@ Picoseconds FabricLinks::next() {
 }
 
 double FabricLinks::next_arrival() {
-  const Picoseconds time = next();
-  if (time == kNeverEnds) return std::numeric_limits<double>::infinity();
-  return static_cast<double>(time) / kPicosecondsOfSecond;
+  said_ = next();
+  if (said_ == kNeverEnds) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(said_) / kPicosecondsOfSecond;
+}
+
+Picoseconds FabricLinks::time_of(double seconds) const {
+  if (seconds == static_cast<double>(said_) / kPicosecondsOfSecond) return said_;
+  return static_cast<Picoseconds>(std::llround(seconds * kPicosecondsOfSecond));
 }
 
 void FabricLinks::advance(double now, std::vector<std::uint64_t>& arrived) {
-  const auto time = static_cast<Picoseconds>(std::llround(now * kPicosecondsOfSecond));
+  now_ = std::max(now_, time_of(now));
+  const Picoseconds time = now_;
   ended_.clear();
   flows_.advance(time, ended_);
   for (const std::uint64_t flow : ended_) {

@@ -54,6 +54,9 @@ class FabricLinks : public SimulatedLinks {
   Result<const std::vector<Way>*> ways(std::uint32_t from, const SimulatedFlow& flow);
   Result<Way> way_of(std::uint32_t from, const RankClasses::Seen& seen, double copies);
   Picoseconds next();
+  /// In picoseconds. Seconds of long steps do not tell single ones apart, so what next_arrival has
+  /// said is what it has meant.
+  Picoseconds time_of(double seconds) const;
 
   const Topology& topology_;
   const std::shared_ptr<const RankClasses> classes_;
@@ -66,7 +69,8 @@ class FabricLinks : public SimulatedLinks {
   FlowNetwork flows_;
   // By sender, receiver, scope and copies.
   std::map<std::tuple<std::uint32_t, std::uint32_t, FlowScope, double>, std::vector<Way>> known_;
-  std::vector<Sent> sent_;  // by number of the flow
+  Picoseconds now_ = 0, said_ = 0;  // said: by next_arrival
+  std::vector<Sent> sent_;          // by number of the flow
   std::vector<Transfer> transfers_;
   std::vector<std::uint64_t> ended_;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;

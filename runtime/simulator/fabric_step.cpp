@@ -15,8 +15,8 @@ constexpr double kMostRingTasks = 2e8;
 constexpr double kMostTasksOfRank = 4e6;
 // Of a hop on one rank: encode, send, receive, clear, add, decode.
 constexpr double kTasksOfHop = 6;
-// Of classes of ranks: about 3 GiB, and half a minute.
-constexpr double kMostClassTasks = 5e6;
+// Of classes of ranks: about 1 GiB, and half a minute.
+constexpr double kMostClassTasks = 1.5e6;
 // For each rank that is written: encode, send, receive and add on the way up, and as much back.
 constexpr double kTasksOfMachines = 7;
 

@@ -147,6 +147,17 @@ TEST(FabricSteps, MessagesOfOneWayEndEachByItself) {
   EXPECT_NEAR(ends[0], double{4 << 20} / kBytesPerSecond + kLatency, 1e-9);
 }
 
+// Of more picoseconds than a double counts one by one.
+TEST(FabricSteps, ThatTakeHoursEnd) {
+  Topology::Shape shape = one_switch(3).shape();
+  shape.nic.bytes_per_second = 3e3;
+  const Topology topology = *Topology::make(shape);
+  for (const char* plan : {"allgather", "ring", "tree"}) {
+    const PlanRequest request = request_of(plan, 3, 100'000'007, kDense);
+    EXPECT_GT(seconds(request, free_work(3, topology)), 1e5) << plan;
+  }
+}
+
 // 16 leaves of 4 hosts with 4 spines: coloured flows load all links alike, as sprayed ones do.
 TEST(FabricSteps, FixedWaysLoadLinksAsTheirRuleSays) {
   Topology::Shape shape;
