@@ -51,7 +51,7 @@ Result<std::vector<std::uint32_t>> keys_of(const FabricStep& step, bool is_circl
   return keys;
 }
 
-// Every rank has a task for each hop, and a bundle has as many hops as there are ranks.
+// About how many bundles the plan has.
 double bundles_of(const PlanRequest& request) {
   double bundles = 1;
   for (const PlanTensor& tensor : request.tensors) {
@@ -76,6 +76,7 @@ Status check_size(const PlanRequest& request, const RankClasses& classes, bool h
       classes.world(), classes.num_classes(), tasks, kMostClassTasks));
 }
 
+// Every rank has tasks for each hop, and a bundle has two hops for each rank.
 Status check_circle(const FabricStep& step, const RankClasses& classes) {
   const double of_one = bundles_of(step.request) * 2.0 * classes.world() * kTasksOfHop;
   if (of_one > kMostTasksOfRank) {

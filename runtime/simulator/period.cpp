@@ -42,6 +42,11 @@ Result<Period> period_of(const PeriodRules& rules, double step_seconds,
   };
   std::deque<Exchange> under_way;
   const std::uint64_t rounds = std::max(1U, rules.correct), length = rounds * rules.every;
+  // By step of those between two exchanges. The last fragment goes at the end.
+  std::vector<std::optional<std::uint32_t>> begins(rules.every);
+  for (std::uint32_t f = 0; f < rules.fragments; ++f) {
+    begins[std::uint64_t{f + 1} * rules.every / rules.fragments - 1] = f;
+  }
   double now = 0, links_free = 0, before = 0, late = -1;
   Period made;
   // Until a period ends as late as the one before.
@@ -55,11 +60,9 @@ Result<Period> period_of(const PeriodRules& rules, double step_seconds,
     }
     PeriodStep& of = made.steps.emplace_back();
     now += step_seconds;
-    for (std::uint32_t f = 0; f < rules.fragments; ++f) {
-      // The last fragment goes at the end of the period.
-      const std::uint64_t at = std::uint64_t{f + 1} * rules.every / rules.fragments - 1;
-      if (step % rules.every != at) continue;
-      of.begins = f;
+    of.begins = begins[step % rules.every];
+    if (of.begins) {
+      const std::uint32_t f = *of.begins;
       of.corrects = rules.correct > 0 && (step / rules.every) % rounds == rounds - 1;
       const double seconds = of.corrects ? exact_seconds[f] : exchange_seconds[f];
       links_free = std::max(links_free, now) + seconds;

@@ -302,6 +302,10 @@ class StepOnFabric {
     const rt::PeriodRules& rules = options_.period;
     if (!profile_) throw UsageError("--every, --delay and --correct need --profile: a step's time");
     value_or_throw(rt::check_period(rules));
+    if (rules.fragments > request_.tensors.size()) {
+      throw CommandError(ExitCode::AtFault, "--fragments {}: there are {} tensors", rules.fragments,
+                         request_.tensors.size());
+    }
     local_seconds_ = std::ranges::max(ready_) + profile_->forward_seconds.value_or(0) +
                      profile_->optimizer_seconds.value_or(0);
     // The slowest rank is waited for in the end.

@@ -63,6 +63,13 @@ TEST(Period, RefusesWhatIsNone) {
             "3 fragments are more than the 2 steps that they take turns in");
   EXPECT_EQ(check_period({.every = 3, .delay = 3}).error().message,
             "a delay of 3 steps is no shorter than 3 steps between exchanges");
+  EXPECT_EQ(check_period({.every = 1000, .correct = 1000}).error().message,
+            "a period of 1000 exchanges, 1000 steps apart, has more than 100000 steps");
+  // The longest one that is taken, each step with a fragment of its own.
+  const std::uint32_t most = 100'000;
+  EXPECT_EQ(
+      period_of({.every = most, .fragments = most}, 1, std::vector<double>(most, 1), {})->seconds,
+      2.0 * most);
   EXPECT_EQ(check_period({.every = 0}).error().message, "a period of no steps");
 }
 
