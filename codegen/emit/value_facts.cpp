@@ -48,6 +48,22 @@ const kir::Instr* ValueFacts::scalar_of(kir::ValueId value, ScalarOp op) const {
   return made && made->kind == InstrKind::scalar && made->scalar_op == op ? made : nullptr;
 }
 
+const char* ValueFacts::short_form(const kir::Instr& instr) const {
+  if (instr.kind != InstrKind::scalar || type(instr.results[0]) != kir::ComputeType::F32)
+    return nullptr;
+  const kir::ValueId x = instr.operands[0];
+  if (instr.scalar_op == ScalarOp::floor && scalar_of(x, ScalarOp::log2)) return "floor_of_log2";
+  if (instr.scalar_op != ScalarOp::exp2) return nullptr;
+  const bool is_whole = scalar_of(x, ScalarOp::floor) || scalar_of(x, ScalarOp::ceil) ||
+                        scalar_of(x, ScalarOp::round) || scalar_of(x, ScalarOp::trunc);
+  return is_whole ? "exp2_of_whole" : nullptr;
+}
+
+kir::ValueId ValueFacts::short_operand(const kir::Instr& instr) const {
+  const kir::ValueId x = instr.operands[0];
+  return instr.scalar_op == ScalarOp::floor ? definition(x)->operands[0] : x;
+}
+
 std::optional<IndexRun> ValueFacts::find_run(kir::ValueId value) const {
   const auto is_element = [&](kir::ValueId v) { return level(v) == Level::Element; };
   const kir::Instr* made = definition(value);

@@ -46,6 +46,10 @@ class ValueFacts {
   /// the second run must overwrite everything that depends on it. A failed check would stay, and so
   /// would a flag.
   bool is_repeatable(const std::vector<kir::Instr>& section) const;
+  /// A function of runtime/core/lang that gives an instruction's bits in fewer steps than the one
+  /// of its operator, or null; and what it takes.
+  const char* short_form(const kir::Instr& instr) const;
+  kir::ValueId short_operand(const kir::Instr& instr) const;
   /// The lang::RoundedRange of a stochastic_round that becomes an integer.
   const char* rounded_range(const kir::Instr& round) const;
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "compiler/bench/phases.h"
 #include "compiler/bench/program_bench.h"
 #include "compiler/bench/stream_loops.h"
 #include "runtime/call/parameters.h"
@@ -84,6 +85,18 @@ class ProgramBench {
     for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd}) {
       if (auto status = add(kind); !status) return status;
     }
+    return add_later_phases(EntryKind::Encode);
+  }
+
+  // The step stays, because the next one may be of another phase.
+  Status add_later_phases(rt::EntryKind kind) {
+    const auto steps = first_steps_of_phases(lowered_, function_of(kind), environment());
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      fixed_step_ = steps[i];
+      if (auto status = add(kind); !status) return status;
+      figures_.calls.back().first_step = steps[i];
+    }
+    fixed_step_.reset();
     return rt::Ok{};
   }
 
@@ -91,7 +104,8 @@ class ProgramBench {
     call(rt::EntryKind::Sync);
     figures_.payload_bytes = rank_.sent_bytes;
     if (auto status = error_.status(); !status) return status;
-    return add(rt::EntryKind::Sync);
+    if (auto status = add(rt::EntryKind::Sync); !status) return status;
+    return add_later_phases(rt::EntryKind::Sync);
   }
 
   // Encodes the one payload that all decoding uses, and keeps its counts.
@@ -121,31 +135,42 @@ class ProgramBench {
 
   Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) {
     auto loop_rounds = TRY(rounds_of(kind));
-    analysis::FloorRequest request{
-        .function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
-                    : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
-                                                  : ir::FunctionKind::Decode,
-        .adds_output = kind == rt::EntryKind::DecodeAdd};
-    request.env.n = static_cast<std::int64_t>(gradient_.size());
-    request.env.cols = options_.columns;
-    request.env.rows = request.env.n / options_.columns;
-    request.env.params = parameters_.host_values();
-    request.env.counts = counts_;
+    analysis::FloorRequest request{.function = function_of(kind),
+                                   .adds_output = kind == rt::EntryKind::DecodeAdd};
+    request.env = environment();
     request.loop_rounds = std::move(loop_rounds);
     return analysis::find_forced_sweeps(lowered_, request);
   }
 
+  static ir::FunctionKind function_of(rt::EntryKind kind) {
+    return kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
+           : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
+                                         : ir::FunctionKind::Decode;
+  }
+
+  HostEnv environment() const {
+    HostEnv env;
+    env.n = static_cast<std::int64_t>(gradient_.size());
+    env.cols = options_.columns;
+    env.rows = env.n / options_.columns;
+    env.params = parameters_.host_values();
+    env.counts = counts_;
+    return env;
+  }
+
+  std::uint64_t next_step() { return fixed_step_ ? *fixed_step_ : ++step_; }
+
   void call(rt::EntryKind kind) {
     switch (kind) {
       case rt::EntryKind::Encode:
-        return error_.note(session_.encode(rt::ConstTensorView(gradient_), ++step_));
+        return error_.note(session_.encode(rt::ConstTensorView(gradient_), next_step()));
       case rt::EntryKind::Decode:
         return error_.note(session_.decode(payload_, rt::TensorView(std::span(out_)), 0));
       case rt::EntryKind::DecodeAdd:
         return error_.note(session_.decode_add(payload_, out_, 0));
       case rt::EntryKind::Sync:
         return error_.note(session_.sync(rt::ConstTensorView(gradient_),
-                                         rt::TensorView(std::span(out_)), ++step_, rank_));
+                                         rt::TensorView(std::span(out_)), next_step(), rank_));
       default:
         CINCH_BUG("a call that is not measured");
     }
@@ -178,6 +203,7 @@ class ProgramBench {
   std::vector<std::uint8_t> payload_;
   std::vector<std::int64_t> counts_;
   std::uint64_t step_ = 0;
+  std::optional<std::uint64_t> fixed_step_;
   MeasuredRank rank_;
   FirstError error_;
   ProgramFigures figures_;

@@ -31,12 +31,15 @@ struct CallFigures {
   analysis::SweepBytes floor_bytes;
   std::int64_t floor_sweeps = 0, random_words = 0;
   int rounds = 0;
+  /// The first step of this phase of the program (phases.h); 1 for the first one.
+  std::uint64_t first_step = 1;
 
   /// 1: as fast as its floor.
   double floor_share() const { return floor_ms / ms; }
 };
 
 struct ProgramFigures {
+  /// Of a program whose work changes with the step, `encode` and `sync` stand once for each phase.
   std::vector<CallFigures> calls;
   /// For a program with a `sync` body: bytes that a rank gives to collectives in a call.
   std::int64_t payload_bytes = 0;

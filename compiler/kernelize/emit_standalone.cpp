@@ -27,27 +27,35 @@ class ScanEmitter {
     rows_ = is_whole ? one : t.dims[op_.attrs.axis == 1 ? 0 : 1];
     len_ = is_whole ? pc_.num_elems(t) : t.dims[op_.attrs.axis == 1 ? 1 : 0];
     tiles_ = pool_.ceil_div(len_, pool_.const_int(kir::kTileElems));
+    is_one_tile_ = pool_.is_const(len_) && pool_.const_value(len_).as_int() >= 1 &&
+                   pool_.const_value(len_).as_int() <= kir::kTileElems;
   }
 
   std::vector<rt::Step> emit() {
     std::vector<rt::Step> steps;
-    launch(steps, [&](KernelEmitter& k) { emit_ends(k); }, "tile ends");
+    if (is_one_tile_) {
+      launch(steps, [&](KernelEmitter& k) { emit_row(k); }, "");
+      return steps;
+    }
+    launch(steps, [&](KernelEmitter& k) { emit_ends(k); }, ": tile ends");
     steps.push_back({.kind = rt::StepKind::Launch, .index = emit_finish()});
-    launch(steps, [&](KernelEmitter& k) { emit_joined(k); }, "joined");
+    launch(steps, [&](KernelEmitter& k) { emit_joined(k); }, ": joined");
     return steps;
   }
 
  private:
   template <typename Make>
   void launch(std::vector<rt::Step>& steps, const Make& make, const char* what) {
-    const KernelPlan kp{
-        {kir::GroupKind::Row, {}, pool_.mul(rows_, tiles_), pool_.const_int(kir::kTileElems)},
-        0,
-        {}};
+    const KernelPlan kp{{kir::GroupKind::Row,
+                         {},
+                         pool_.mul(rows_, tiles_),
+                         is_one_tile_ ? len_ : pool_.const_int(kir::kTileElems)},
+                        0,
+                        {}};
     KernelEmitter k(cx_, plan_, kp);
     k.current_ = sink_;
     make(k);
-    k.b_.kernel().info.fused.push_back(k.fused_name(plan_.sinks[sink_]) + ": " + what);
+    k.b_.kernel().info.fused.push_back(k.fused_name(plan_.sinks[sink_]) + what);
     steps.push_back({.kind = rt::StepKind::Launch, .index = k.b_.finish()});
   }
 
@@ -57,6 +65,12 @@ class ScanEmitter {
   Tile tile_of(KernelEmitter& k) {
     auto& b = k.b_;
     b.group();
+    if (is_one_tile_) {
+      return {.row = b.group_index(),
+              .tile = b.const_i64(0),
+              .begin = b.const_i64(0),
+              .rest = k.host_value(len_)};
+    }
     const auto tiles = k.host_value(tiles_);
     Tile t{.row = b.scalar(ScalarOp::div, {b.group_index(), tiles}),
            .tile = b.scalar(ScalarOp::mod, {b.group_index(), tiles})};
@@ -128,6 +142,26 @@ class ScanEmitter {
     return f.b_.finish();
   }
 
+  // A row of one tile has no ends to join.
+  void emit_row(KernelEmitter& k) {
+    auto& b = k.b_;
+    const auto combiner = k.make_combiner(op_);
+    const Tile t = tile_of(k);
+    const auto first = scan_tile(k, t, combiner);
+    const std::size_t num = op_.results.size();
+    std::vector<KirValue> init, own;
+    for (std::size_t i = 0; i < num; ++i) init.push_back(k.pull_scalar(op_.operands[num + i]));
+    b.elements();
+    k.element_memo_.clear();
+    for (std::uint32_t i = 0; i < num; ++i) {
+      own.push_back(op_.attrs.exclusive ? b.local_previous(first + i, init[i])
+                                        : b.local_load(first + i));
+    }
+    auto values = k.join(op_, init, own);
+    if (op_.attrs.exclusive) values = choose(k, b.eq(b.column(), b.const_u32(0)), init, values);
+    store_results(k, t, values);
+  }
+
   void emit_joined(KernelEmitter& k) {
     auto& b = k.b_;
     const auto combiner = k.make_combiner(op_);
@@ -149,9 +183,13 @@ class ScanEmitter {
     const auto values = op_.attrs.exclusive
                             ? exclusive_values(k, first, t, before, last, init)
                             : inclusive_values(k, first, has_previous, before, init);
-    for (std::size_t i = 0; i < num; ++i) {
+    store_results(k, t, values);
+  }
+
+  void store_results(KernelEmitter& k, const Tile& t, const std::vector<KirValue>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       const auto result = plan_.sinks[sink_].results[i];
-      b.writes(result, pc_.version_of(cx_.fn, op_.results[i]));
+      k.b_.writes(result, pc_.version_of(cx_.fn, op_.results[i]));
       store(k, result, t, values[i]);
     }
   }
@@ -224,6 +262,7 @@ class ScanEmitter {
   const ir::Op& op_;
   HostExprPool& pool_;
   HostExprId rows_, len_, tiles_;
+  bool is_one_tile_ = false;  // is every row one tile?
   // For each tile: its end after finish_scan and, for an exclusive scan, its own end.
   std::vector<rt::BufferIndex> ends_, own_ends_;
   std::map<rt::BufferIndex, kir::Version> versions_;  // versions of their contents

@@ -201,7 +201,7 @@ std::vector<rt::Step> emit_region(FunctionContext& cx, ir::RegionId region,
 
 // A scan in the language's float order: tiles of 1024, whose ends are scanned by the same rule and
 // joined on the left. Two sweeps: the first stores the tile ends, the second scans again, joins and
-// stores.
+// stores. Rows that are known to be one tile take the second alone.
 std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink);
 
 // Counts how often each cell is named, and fails the call if one is named twice.

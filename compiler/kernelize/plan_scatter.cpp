@@ -194,6 +194,20 @@ class Places {
     return pc_.add_workspace(name, t.dtype, pc_.num_elems(t));
   }
 
+  // A CPU sorts long rows as pairs of a key of 32 bits and its place, in two arrays
+  // (prelude/cpu/sort.h).
+  HostExprId sort_scratch_words(const Sink& sort) {
+    constexpr std::int64_t kPairsAbove = 4096;
+    constexpr int kPairedBits = 32, kWordsOfTwoPairs = 4;
+    const auto& keys = cx_.value(cx_.op(sort.op).operands[0]).type;
+    HostExprPool& pool = pc_.exprs();
+    const HostExprId length = keys.rank < 2 ? pc_.num_elems(keys) : keys.dims[1];
+    const bool is_short = pool.is_const(length) && pool.const_value(length).as_int() <= kPairsAbove;
+    const HostExprId words = pc_.num_elems(cx_.value(result(sort)).type);
+    if (is_short || keys.dtype.bits > kPairedBits) return words;
+    return pool.mul(words, pool.const_int(kWordsOfTwoPairs));
+  }
+
   void give_to(int id) {
     Sink& s = plan_.sinks[id];
     switch (s.kind) {
@@ -205,9 +219,8 @@ class Places {
       case SinkKind::RowPlaces:
         return give_one(id);
       case SinkKind::Argsort:
-        s.results = {
-            plan_.sinks[s.source].buffer,
-            pc_.add_workspace("sort_scratch", kU32, pc_.num_elems(cx_.value(result(s)).type))};
+        s.results = {plan_.sinks[s.source].buffer,
+                     pc_.add_workspace("sort_scratch", kU32, sort_scratch_words(s))};
         s.buffer = cx_.in_buffer[result(s).index()] = room(result(s), "order");
         return;
       case SinkKind::CheckUnique:

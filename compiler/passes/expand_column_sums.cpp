@@ -2,6 +2,8 @@
 // in its order. The bits stay the same, since the order of a reduction (docs/language_bits.md) is
 // one of whole rows here: in a tile of 1024 rows, rows 128 apart are added first, then halves.
 //
+// Few rows, such as one of each rank, stay: a kernel takes a column, and CPUs take many side by side.
+//
 //   before:  %1 = reduce %x {axis=0, add}          x: [f32; r, c], c not constant and no count
 //   after:   %a = keep (rows i, i + 128, … i + 896 of each tile of %x, added in this order)
 //            %b = keep (16 rows of %a, 8 apart, added by halves)
@@ -36,6 +38,12 @@ bool is_sum_of_columns(const ir::Function& fn, const ir::Op& op) {
   return joined == ScalarOp::add && type.rank == 2 && is_float(type.dtype);
 }
 
+// Does the number of rows grow with the gradient?
+bool may_be_many(const HostExprPool& exprs, HostExprId rows) {
+  return exprs.depends_on(rows, HostOp::N) || exprs.depends_on(rows, HostOp::Rows) ||
+         exprs.depends_on(rows, HostOp::Cols) || exprs.depends_on(rows, HostOp::Param);
+}
+
 }  // namespace
 
 void expand_column_sums(ir::Program& program, PassContext& context) {
@@ -47,7 +55,7 @@ void expand_column_sums(ir::Program& program, PassContext& context) {
                 HostExprPool& exprs = b.exprs();
                 // Kernels have no rows of counted length.
                 if (exprs.has_count(type.dims[1]) || ir::constant_size(exprs, type.dims[1]) ||
-                    ir::constant_size(exprs, type.dims[0])) {
+                    !may_be_many(exprs, type.dims[0])) {
                   return std::nullopt;
                 }
                 const HostExprId tile = exprs.const_int(kTileElems);

@@ -105,6 +105,53 @@ ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& se
                       {keys.keys, keys.bits, k, wanted(b, k, seen)})[0];
 }
 
+// Parts into which a long row is cut: the largest of the row are among the largest of its parts.
+struct RowParts {
+  std::int64_t columns = 0;  // of a part
+  std::int64_t num = 0;
+};
+
+// None if k is not known, no part fits a tile, or the largest of all parts do not fit a tile.
+std::optional<RowParts> parts_of_rows(ir::Builder& b, const SelectionKeys& keys, HostExprId k) {
+  const auto cols = ir::constant_size(b.exprs(), b.type(keys.keys).dims[1]);
+  const auto wanted = ir::constant_size(b.exprs(), k);
+  if (!cols || !wanted || *wanted < 1) return std::nullopt;
+  for (std::int64_t part = ir::kMostMarkedColumns; part >= 2 * *wanted; --part) {
+    if (*cols % part != 0) continue;
+    const RowParts parts{.columns = part, .num = *cols / part};
+    const bool fits = parts.num * *wanted <= ir::kMostMarkedColumns;
+    return fits ? std::optional(parts) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Marks the largest of each part, and then the largest of these. They are in the order of their
+// columns, so of equal keys the first ones are taken.
+ValueId top_k_by_parts(ir::Builder& b, const SelectionKeys& keys, const RowParts& parts,
+                       HostExprId k, const SeenCounts& seen) {
+  HostExprPool& e = b.exprs();
+  const HostExprId rows = b.type(keys.keys).dims[0];
+  const HostExprId num = e.const_int(parts.num), columns = e.const_int(parts.columns);
+  const auto matrix = [&](HostExprId height, HostExprId width) {
+    return ir::matrix_type(kU32, height, width);
+  };
+  const ValueId cut = b.reshape(keys.keys, matrix(e.mul(rows, num), columns), true);
+  const ValueId found = b.keep(b.list_marked(b.mark_largest(cut, wanted(b, k, seen)), k));
+  const HostExprId found_columns = e.mul(num, k);
+  const ValueId candidates =
+      b.reshape(b.gather_along(cut, found, 1), matrix(rows, found_columns), true);
+  const ValueId first_columns =
+      b.map(ScalarOp::mul,
+            b.map(ScalarOp::mod, b.iota(e.mul(rows, num)), b.constant_int(kU32, parts.num)),
+            b.constant_int(kU32, parts.columns));
+  const ValueId all =
+      b.reshape(b.map(ScalarOp::add, found,
+                      b.reshape(first_columns, matrix(e.mul(rows, num), e.const_int(1)), true)),
+                matrix(rows, found_columns), true);
+  const ValueId best = b.list_marked(b.mark_largest(b.keep(candidates), wanted(b, k, seen)), k);
+  return b.gather_along(all, best, 1);
+}
+
 // Rows of constant length are not sorted: their largest are found by counting, and listed as places
 // of the whole matrix.
 ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
@@ -112,6 +159,7 @@ ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCo
   if (!can_count_rows(b, keys))
     return call_prelude(b, "largest_columns", keys.key_type, {keys.keys, k})[0];
   if (fits_a_tile(b, keys)) return b.list_marked(b.mark_largest(keys.keys, wanted(b, k, seen)), k);
+  if (const auto parts = parts_of_rows(b, keys, k)) return top_k_by_parts(b, keys, *parts, k, seen);
   const ValueId mask = b.keep(mask_of_largest_in_rows(b, keys, wanted(b, k, seen)));
   return call_prelude(b, "columns_of_marks", kBool, {mask, k})[0];
 }

@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 9> kLangParts = {"base.h",    "rounding.h
 
 struct Needs {
   std::string_view last_lang_part = "convert.h";
-  bool packed = false, reduce = false, tuples = false, sums = false, scan = false, rows = false,
-       largest = false, sort = false, draws = false;
+  bool packed = false, reduce = false, tuples = false, beside = false, sums = false, scan = false,
+       rows = false, largest = false, sort = false, draws = false;
 
   void lang_through(std::string_view part) {
     const auto place = [](std::string_view name) {
@@ -97,6 +97,8 @@ Needs needs_of(const kir::KernelProgram& program, std::span<const kir::Kernel* c
     needs.packed |= bits != 8 && bits != 16 && bits != 32 && bits != 64;
   }
   for (const kir::Kernel* kernel : kernels) {
+    if (kernel->group_kind == kir::GroupKind::Row)
+      needs.reduce = needs.tuples = needs.beside = true;
     for (const kir::Section& section : kernel->sections) {
       for (const kir::Instr& instr : section.instrs) note_instr(needs, instr);
     }
@@ -120,10 +122,10 @@ std::string lang_text(std::string_view last) {
 using kir::ComputeType;
 
 // A part may need the parts before it.
-constexpr std::array<std::string_view, 12> kCpuParts = {
-    "cpu/vectors.h", "cpu/memory.h",  "cpu/packed.h", "cpu/reduce.h",
-    "cpu/tuples.h",  "cpu/sums.h",    "cpu/scan.h",   "cpu/rows.h",
-    "cpu/largest.h", "cpu/ordered.h", "cpu/sort.h",   "cpu/draws.h"};
+constexpr std::array<std::string_view, 13> kCpuParts = {
+    "cpu/vectors.h", "cpu/memory.h", "cpu/packed.h", "cpu/reduce.h", "cpu/tuples.h",
+    "cpu/beside.h",  "cpu/sums.h",   "cpu/scan.h",   "cpu/rows.h",   "cpu/largest.h",
+    "cpu/ordered.h", "cpu/sort.h",   "cpu/draws.h"};
 
 constexpr std::array<std::string_view, 3> kLinkedOperations = {"OpAdd", "OpMin", "OpMax"};
 constexpr std::array<ComputeType, 6> kLinkedTypes = {ComputeType::F32, ComputeType::F64,
@@ -162,6 +164,7 @@ std::string cpu_prelude(const kir::KernelProgram& program,
   add(needs.packed, "cpu/packed.h");
   add(needs.reduce, "cpu/reduce.h");
   add(needs.tuples, "cpu/tuples.h");
+  add(needs.beside, "cpu/beside.h");
   add(needs.sums, "cpu/sums.h");
   add(needs.scan, "cpu/scan.h");
   add(needs.rows, "cpu/rows.h");

@@ -7,6 +7,9 @@ namespace cinch {
 struct WordStage {
   u32 at[kTile];
 };
+struct IndexStage {
+  u32 at[kTile + 4 * W];
+};
 struct HalfStage {
   u16 at[kTile];
 };
@@ -22,6 +25,8 @@ CINCH_HELPER void stage_halves(HalfStage& stage, const lang::DrawStream& stream,
                                u32 count);
 CINCH_HELPER void stage_normals(NormalStage& stage, const lang::DrawStream& stream, u32 first,
                                 u32 count);
+CINCH_HELPER void stage_indices(IndexStage& stage, const lang::IndexPermutation& permutation,
+                                u32 first, u32 count);
 #if CINCH_HELPERS != 1
 CINCH_HELPER void stage_words(WordStage& stage, const lang::DrawStream& stream, u32 first,
                               u32 count) {
@@ -30,6 +35,53 @@ CINCH_HELPER void stage_words(WordStage& stage, const lang::DrawStream& stream, 
 CINCH_HELPER void stage_halves(HalfStage& stage, const lang::DrawStream& stream, u32 first,
                                u32 count) {
   lang::fill_random_halves<W>(stream, first, count, stage.at);
+}
+// Four vectors at once, because each step of a permutation waits for the one before. Images beyond
+// the end are collected and mapped again together.
+CINCH_HELPER void stage_indices(IndexStage& stage, const lang::IndexPermutation& permutation,
+                                u32 first, u32 count) {
+  constexpr u32 kAtOnce = 4;
+  const Lanes<u32> last = wide(permutation.last);
+  u32 beyond[kTile + W];
+  u32 num_beyond = 0;
+#pragma clang loop unroll(disable)
+  for (u32 i = 0; i < count; i += kAtOnce * W) {
+    Lanes<u32> x[kAtOnce];
+#pragma unroll
+    for (u32 k = 0; k < kAtOnce; ++k) {
+      const Lanes<u32> j = lane_numbers() + wide(first + i + k * W);
+      x[k] = lang::select(j > last, last, j);
+    }
+    lang::permute_all(permutation, x);
+#pragma unroll
+    for (u32 k = 0; k < kAtOnce; ++k) {
+      const u32 place = i + k * W;
+      set_local_lanes(stage.at + place, x[k]);
+      if (place >= count) continue;
+      const u32 bits = bits_of_truth(Truth(x[k] > last) & first_lanes(count - place));
+#pragma clang loop unroll(disable)
+      for (u32 rest = bits; rest != 0; rest &= rest - 1)
+        beyond[num_beyond++] = place + u32(__builtin_ctz(rest));
+    }
+  }
+  while (num_beyond != 0) {
+    u32 left = 0;
+#pragma clang loop unroll(disable)
+    for (u32 i = 0; i < num_beyond; i += W) {
+      const u32 num = least(u32(W), num_beyond - i);
+      LaneArray<u32> some = {};
+      for (u32 l = 0; l < num; ++l) some.at[l] = stage.at[beyond[i + l]];
+      const auto images =
+          lane_array(lang::permute_once(permutation, __builtin_bit_cast(Lanes<u32>, some)));
+      for (u32 l = 0; l < num; ++l) {
+        const u32 place = beyond[i + l];
+        stage.at[place] = images.at[l];
+        beyond[left] = place;
+        left += images.at[l] > permutation.last;
+      }
+    }
+    num_beyond = left;
+  }
 }
 // Takes every other lane of two vectors, for words 2p and 2p + 1.
 template <int Odd, int... I>
@@ -59,6 +111,9 @@ CINCH_HELPER void stage_normals(NormalStage& stage, const lang::DrawStream& stre
 #endif
 
 CINCH_CALL Lanes<u32> staged_words(const WordStage& stage, u32 place) {
+  return local_lanes(stage.at + place);
+}
+CINCH_CALL Lanes<u32> staged_indices(const IndexStage& stage, u32 place) {
   return local_lanes(stage.at + place);
 }
 CINCH_CALL Lanes<f32> staged_uniforms(const WordStage& stage, u32 place) {

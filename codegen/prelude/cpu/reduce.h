@@ -120,6 +120,8 @@ struct AnyOrder {
     const auto join = [](Lanes<E> a, Lanes<E> b) { return Op::join(a, b); };
     return lane_of<E>(fold_lanes<W / 2>(all, join), 0);
   }
+  // The result of each lane, if lanes are rows.
+  CINCH_MEMBER Lanes<E> of_lanes() const { return all; }
 };
 // Comparisons find the least or greatest number. They take -0 for +0, so a separate mask notes
 // whether the winning zero was there.
@@ -151,6 +153,14 @@ struct AnyOrderBound {
     const bool has_zero = fold_lanes<W / 2>(winning_zeros, either)[0] != 0;
     return bound == 0 ? (has_zero == Least ? E(-0.0) : E(0)) : bound;
   }
+  CINCH_MEMBER Lanes<E> of_lanes() const {
+    using Signed = lang::SignedLike<Lanes<E>>;
+    const Bits win = lang::bits_of(wide<E>(Least ? E(-0.0) : E(0)));
+    const Bits lose = lang::bits_of(wide<E>(Least ? E(0) : E(-0.0)));
+    const Bits zero = (winning_zeros & win) | (~winning_zeros & lose);
+    const Bits is_zero = Bits(Signed(all == wide<E>(E(0))));
+    return lang::float_of_bits<Lanes<E>>((is_zero & zero) | (~is_zero & lang::bits_of(all)));
+  }
 };
 template <>
 struct AnyOrder<OpMin<f32>> : AnyOrderBound<f32, true> {};
@@ -178,6 +188,7 @@ struct Magnitudes {
   CINCH_MEMBER E result() const {
     return fold_lanes<W / 2>(all, [](Lanes<E> a, Lanes<E> b) { return join(a, b); })[0];
   }
+  CINCH_MEMBER Lanes<E> of_lanes() const { return all; }
 };
 
 // The element as an array holds it. Truth values are i32 0 and -1.

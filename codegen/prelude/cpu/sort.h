@@ -171,9 +171,118 @@ CINCH_CALL void argsort_short_row(const Value& value, u32 len, bool descending, 
   });
 }
 
+// Digits of a radix sort. Long rows take wide digits, whose tables are short beside the row.
+template <class Key, u32 Bits>
+struct KeyDigits {
+  static constexpr u32 kBins = 1u << Bits;
+  static constexpr u32 kNum = (8 * sizeof(Key) + Bits - 1) / Bits;
+  u32 start[kNum][kBins];
+  u32 used[kNum];  // the digits in which keys differ
+  u32 num_used;
+
+  static CINCH_MEMBER u32 of(Key key, u32 digit) {
+    return u32(key >> (digit * Bits)) & (kBins - 1);
+  }
+  template <class KeyAt>
+  CINCH_MEMBER void count(const KeyAt& key_at, u32 len) {
+    for (u32 d = 0; d < kNum; ++d) {
+      for (u32 b = 0; b < kBins; ++b) start[d][b] = 0;
+    }
+    for (u32 i = 0; i < len; ++i) {
+      const Key key = key_at(i);
+#pragma unroll
+      for (u32 d = 0; d < kNum; ++d) ++start[d][of(key, d)];
+    }
+    num_used = 0;
+    const Key any_key = key_at(0);
+    for (u32 d = 0; d < kNum; ++d) {
+      if (start[d][of(any_key, d)] == len) continue;
+      used[num_used++] = d;
+      u32 before = 0;
+      for (u32 b = 0; b < kBins; ++b) {
+        const u32 num = start[d][b];
+        start[d][b] = before;
+        before += num;
+      }
+    }
+  }
+};
+
+// Sorts by radix. Each pass reads keys by the places that the pass before found.
+template <u32 Bits, class Value>
+CINCH_CALL void argsort_by_radix(const Value& value, u32 len, bool descending, u8* order_to,
+                                 u8* scratch_to, u64 begin) {
+  using Key = decltype(sort_key(value(0), false));
+  const auto key_at = [&](u32 i)
+                          __attribute__((always_inline)) { return sort_key(value(i), descending); };
+  KeyDigits<Key, Bits> digits;
+  digits.count(key_at, len);
+  if (digits.num_used == 0) {
+    for (u32 i = 0; i < len; ++i) store_one<u32>(order_to, i64(begin + i), i);
+    return;
+  }
+  // The last pass writes the order itself.
+  u8* from = digits.num_used % 2 == 0 ? order_to : scratch_to;
+  u8* to = digits.num_used % 2 == 0 ? scratch_to : order_to;
+  for (u32 pass = 0; pass < digits.num_used; ++pass) {
+    const u32 digit = digits.used[pass];
+    u32* const start = digits.start[digit];
+    const auto move = [&](u32 place) __attribute__((always_inline)) {
+      store_one<u32>(to, i64(begin + start[digits.of(key_at(place), digit)]++), place);
+    };
+    if (pass == 0) {
+      for (u32 i = 0; i < len; ++i) move(i);
+    } else {
+      for (u32 i = 0; i < len; ++i) move(load_one<u32>(from, i64(begin + i)));
+    }
+    u8* const other = from;
+    from = to;
+    to = other;
+  }
+}
+
+// Long rows: a pass moves keys with their places, so that it reads both in order. The scratch holds
+// two arrays of pairs.
+template <u32 Bits, class Value>
+CINCH_CALL void argsort_pairs(const Value& value, u32 len, bool descending, u8* order_to,
+                              u8* scratch_to, u64 begin) {
+  const auto key_at = [&](u32 i)
+                          __attribute__((always_inline)) { return sort_key(value(i), descending); };
+  KeyDigits<u32, Bits> digits;
+  digits.count(key_at, len);
+  if (digits.num_used == 0) {
+    for (u32 i = 0; i < len; ++i) store_one<u32>(order_to, i64(begin + i), i);
+    return;
+  }
+  u8* const pairs = scratch_to + begin * 16;
+  u8* from = pairs + u64(len) * 8;
+  u8* to = pairs;
+  for (u32 pass = 0; pass < digits.num_used; ++pass) {
+    const u32 digit = digits.used[pass];
+    u32* const start = digits.start[digit];
+    const auto move = [&](u32 key, u32 place) __attribute__((always_inline)) {
+      const u32 at = start[digits.of(key, digit)]++;
+      if (pass + 1 == digits.num_used) return store_one<u32>(order_to, i64(begin + at), place);
+      store_one<u64>(to, i64(at), u64(key) << 32 | place);
+    };
+    if (pass == 0) {
+      for (u32 i = 0; i < len; ++i) move(key_at(i), i);
+    } else {
+      for (u32 i = 0; i < len; ++i) {
+        const u64 pair = load_one<u64>(from, i64(i));
+        move(u32(pair >> 32), u32(pair));
+      }
+    }
+    u8* const other = from;
+    from = to;
+    to = other;
+  }
+}
+
 // order[0 … len - 1] become the places of the row's elements in their order. `value(i)` returns
-// element i; scratch holds as many words. Skips a byte that is equal in all keys. If `front` is not
-// 0, only so many places of the order are needed, and the others may hold anything.
+// element i; scratch holds as many words, four times as many if rows can be longer than kPairsAbove
+// and keys have 32 bits. Skips digits that are equal in all keys. If `front` is
+// not 0, only so many places of the order are needed, and the others may hold anything.
 template <class Value>
 static __attribute__((noinline, unused)) void argsort_row(const Value& value, u32 len,
                                                           bool descending, u32 front, u8* order_to,
@@ -181,29 +290,13 @@ static __attribute__((noinline, unused)) void argsort_row(const Value& value, u3
   if (len <= kCountedAtMost) {
     return argsort_short_row(value, len, descending, front, order_to, begin);
   }
-  using Key = decltype(sort_key(value(0), false));
-  u8* from = order_to;
-  u8* to = scratch_to;
-  for (u32 i = 0; i < len; ++i) store_one<u32>(from, i64(begin + i), i);
-  for (u32 shift = 0; shift < 8 * sizeof(Key); shift += 8) {
-    u32 start[257] = {};
-    for (u32 i = 0; i < len; ++i) ++start[(u8)(sort_key(value(i), descending) >> shift) + 1u];
-    bool is_one_byte = false;
-    for (u32 b = 0; b < 256; ++b) is_one_byte |= start[b + 1] == len;
-    if (is_one_byte) continue;
-    for (u32 b = 0; b < 256; ++b) start[b + 1] += start[b];
-    for (u32 i = 0; i < len; ++i) {
-      const u32 place = load_one<u32>(from, i64(begin + i));
-      const u32 at = start[(u8)(sort_key(value(place), descending) >> shift)]++;
-      store_one<u32>(to, i64(begin + at), place);
-    }
-    u8* const other = from;
-    from = to;
-    to = other;
-  }
-  if (from == order_to) return;
-  for (u32 i = 0; i < len; ++i) {
-    store_one<u32>(order_to, i64(begin + i), load_one<u32>(from, i64(begin + i)));
+  constexpr u32 kPairsAbove = 4096;
+  if (len <= kPairsAbove)
+    return argsort_by_radix<8>(value, len, descending, order_to, scratch_to, begin);
+  if constexpr (sizeof(sort_key(value(0), false)) == 4) {
+    argsort_pairs<11>(value, len, descending, order_to, scratch_to, begin);
+  } else {
+    argsort_by_radix<11>(value, len, descending, order_to, scratch_to, begin);
   }
 }
 

@@ -207,6 +207,26 @@ CINCH_CALL Lanes<u32> high_product(Lanes<u32> x, u64 y) {
   return __builtin_bit_cast(Lanes<u32>, even | odd) + x * wide(u32(y >> 32));
 }
 
+// Division by a number that all lanes share, by multiplying (Granlund and Montgomery 1994, their
+// figure 4.1). By zero, quotient and rest are 0.
+struct Divider {
+  u32 factor, first_shift, second_shift, divisor;
+
+  CINCH_MEMBER static Divider of(u32 d) {
+    if (d == 0) return {0, 1, 31, 0};
+    const u32 bits = d == 1 ? 0 : 32 - u32(__builtin_clz(d - 1));
+    const u64 factor = (((1ull << bits) - d) << 32) / d + 1;
+    return {u32(factor), bits < 1 ? bits : 1, bits < 1 ? 0 : bits - 1, d};
+  }
+  CINCH_MEMBER Lanes<u32> quotient(Lanes<u32> x) const {
+    const Lanes<u32> high = high_product(x, u64(factor));
+    return (high + ((x - high) >> wide(first_shift))) >> wide(second_shift);
+  }
+  CINCH_MEMBER Lanes<u32> rest(Lanes<u32> x) const {
+    return (x - quotient(x) * wide(divisor)) & wide(divisor == 0 ? 0u : ~0u);
+  }
+};
+
 // A function of at most eight steps: values.at[k] above ends.at[k], for the last such k. The ends
 // ascend; ends.at[0] does not count. NaN is above none.
 struct EightFloats {

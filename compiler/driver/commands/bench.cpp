@@ -84,11 +84,30 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
       {"compile_cached_ms", compile.cached_ms}};
   if (loaded->info().is_matrix) report["columns"] = bench_options.columns;
   for (const bench::CallFigures& call : figures.calls) {
+    if (call.first_step != 1) {
+      report["phases"].push_back(
+          {{"first_step", call.first_step}, {call.name, call_report(call, gradient.size())}});
+      continue;
+    }
     report[call.name] = call_report(call, gradient.size());
     report[call.name + "_ms"] = call.ms;
     report[call.name + "_floor_share"] = call.floor_share();
   }
   return report;
+}
+
+// A call in a later phase of a program, on a line of its own.
+void add_phase(TextTable& table, const json& phase, const std::vector<std::string>& calls) {
+  std::vector<std::string> row = {
+      fmt::format("  step {}", grouped(phase["first_step"].get<std::int64_t>())), ""};
+  for (const std::string& call : calls) {
+    const bool is_there = phase.contains(call);
+    row.push_back(is_there ? cell_in_milliseconds(phase[call]["ms"].get<double>()) : "");
+    row.push_back(is_there ? short_number(phase[call]["gb_per_s"].get<double>()) : "");
+    row.push_back(is_there ? fmt::format("{:.2f}", phase[call]["floor_share"].get<double>()) : "");
+  }
+  row.insert(row.end(), {"", ""});
+  table.add(std::move(row));
 }
 
 // Prints programs with the same calls: `encode` and `decode`, or `sync`.
@@ -113,6 +132,7 @@ void print_table(const json& list, const std::vector<std::string>& calls) {
     row.push_back(cell_in_milliseconds(r["compile_cold_ms"].get<double>()));
     row.push_back(cell_in_milliseconds(r["compile_cached_ms"].get<double>()));
     table.add(std::move(row));
+    for (const json& phase : r.value("phases", json::array())) add_phase(table, phase, calls);
   }
   print_text("{}", table.text(text_width()));
 }

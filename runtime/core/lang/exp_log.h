@@ -196,5 +196,32 @@ CINCH_LANG_FN F log2(F x) {
   return log_special(x, exact_sum + (small + error));
 }
 
+// ---- the same bits, sooner ----
+
+// exp2 of a float that is whole, infinite or NaN.
+template <class F>
+CINCH_LANG_FN F exp2_of_whole(F k) {
+  const F highest = splat<F>(kExp2Highest<F>), lowest = splat<F>(kExp2Lowest<F>);
+  const F inside = select(k < highest, select(k > lowest, k, lowest), highest);
+  return select(k != k, k, scale_by_power(splat<F>(1), inside));
+}
+// floor(log2(x)) of f32. It is the exponent, unless log2 rounds up to the next whole number; x then
+// lies within 2^-12 of the next power of two.
+template <class F>
+CINCH_LANG_FN F floor_of_log2(F x) {
+  using U = UnsignedLike<F>;
+  const U bits = bits_of(x);
+  const Mask<U> is_normal = bits - splat<U>(0x00800000u) < splat<U>(0x7f000000u);
+  const Mask<U> is_far = (bits & splat<U>(0x007fffffu)) < splat<U>(0x007ff000u);
+  const Mask<U> is_zero = (bits & splat<U>(0x7fffffffu)) == splat<U>(0u);
+  const U biased = bits_of(splat<F>(kIntegerMagic<F>)) + (bits >> splat<U>(23));
+  const F exponent = float_of_bits<F>(biased) - splat<F>(kIntegerMagic<F>) - splat<F>(127);
+  const F usual = select(mask_like<F>(is_zero), -infinity_of<F>(), exponent);
+  const F rare = select(mask_like<F>(is_zero | (is_normal & is_far)), splat<F>(0), splat<F>(1));
+  const Mask<F> is_rare = rare != splat<F>(0);
+  if (!any(is_rare)) return usual;
+  return select(is_rare, floor(log2(x)), usual);
+}
+
 }  // namespace lang
 }  // namespace cinch

@@ -377,6 +377,30 @@ CINCH_LANG_FN U permute_once(const IndexPermutation& permutation, U x) {
   }
   return (left << splat<U>(permutation.right_bits)) | right;
 }
+// Several at a time, step by step.
+template <class U, int Num>
+CINCH_LANG_FN void permute_all(const IndexPermutation& permutation, U (&x)[Num]) {
+  const U right_mask = splat<U>(permutation.right_mask);
+  const U left_mask = splat<U>(permutation.left_mask);
+  const U right_bits = splat<U>(permutation.right_bits);
+  U left[Num], right[Num];
+#pragma unroll
+  for (int k = 0; k < Num; ++k) {
+    left[k] = x[k] >> right_bits;
+    right[k] = x[k] & right_mask;
+  }
+#pragma unroll
+  for (int i = 0; i < 8; i += 2) {
+#pragma unroll
+    for (int k = 0; k < Num; ++k)
+      left[k] = left[k] ^ (mix_round(right[k], permutation.round_key[i]) & left_mask);
+#pragma unroll
+    for (int k = 0; k < Num; ++k)
+      right[k] = right[k] ^ (mix_round(left[k], permutation.round_key[i + 1]) & right_mask);
+  }
+#pragma unroll
+  for (int k = 0; k < Num; ++k) x[k] = (left[k] << right_bits) | right[k];
+}
 // j at or beyond the size counts as the last element.
 template <class U>
 CINCH_LANG_FN U random_index(const IndexPermutation& permutation, U j) {

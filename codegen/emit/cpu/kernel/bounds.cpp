@@ -60,6 +60,36 @@ using kir::InstrKind;
 using kir::SectionKind;
 using kir::ValueId;
 
+std::optional<RowRun> run_of_rows(const CpuKernelFacts& facts, const Instr& linear) {
+  const ValueId base = base_of(linear), limit = limit_of(linear);
+  RowRun run;
+  if (!base || facts.level(base) == Level::Kernel) {
+    if (limit) return std::nullopt;
+    run.base = base;
+    return run;
+  }
+  const Instr* first = facts.scalar_of(base, ScalarOp::mul);
+  if (first == nullptr) return std::nullopt;
+  const Instr* group = facts.definition(first->operands[0]);
+  run.stride = first->operands[1];
+  if (group == nullptr || group->kind != InstrKind::group ||
+      facts.level(run.stride) != Level::Kernel) {
+    return std::nullopt;
+  }
+  if (!limit) return run;
+  const Instr* rest = facts.scalar_of(limit, ScalarOp::sub);
+  if (rest == nullptr || rest->operands[1] != base) return std::nullopt;
+  run.end = rest->operands[0];
+  return facts.level(run.end) == Level::Kernel ? std::optional(run) : std::nullopt;
+}
+
+bool is_packed_run(const CpuKernelFacts& facts, const Instr& store, std::int64_t length) {
+  if (facts.storage(store.buffers[0]).is_bit()) return false;
+  const std::optional<RowRun> run = run_of_rows(facts, store);
+  return run && run->stride && facts.is_constant(run->stride) &&
+         static_cast<std::int64_t>(facts.definition(run->stride)->bits) == length;
+}
+
 namespace {
 
 constexpr std::int64_t kLengths[] = {16, 32, 64};
@@ -120,30 +150,10 @@ class Rows {
       case InstrKind::element:
         return true;
       case InstrKind::store_linear:
-        return is_run_of_rows(instr);
+        return !facts_.storage(instr.buffers[0]).is_packed || is_packed_run(facts_, instr, length_);
       default:
         return kir::is_element_wise(instr.kind) || kir::is_draw(instr.kind);
     }
-  }
-
-  // A packed run of elements continues from row to row, up to one end for all rows.
-  bool is_run_of_rows(const Instr& store) const {
-    const Storage storage = facts_.storage(store.buffers[0]);
-    if (!storage.is_packed) return true;
-    const ValueId base = optional_operand(store, 1), limit = optional_operand(store, 2);
-    const Instr* first = base ? facts_.scalar_of(base, ScalarOp::mul) : nullptr;
-    if (storage.is_bit() || first == nullptr || !is_group_times_length(*first)) return false;
-    const Instr* rest = limit ? facts_.scalar_of(limit, ScalarOp::sub) : nullptr;
-    return !limit || (rest != nullptr && rest->operands[1] == base &&
-                      facts_.level(rest->operands[0]) == Level::Kernel);
-  }
-
-  bool is_group_times_length(const Instr& product) const {
-    const Instr* group = facts_.definition(product.operands[0]);
-    const Instr* length = facts_.definition(product.operands[1]);
-    return group != nullptr && group->kind == InstrKind::group && length != nullptr &&
-           length->kind == InstrKind::constant &&
-           static_cast<std::int64_t>(length->bits) == length_;
   }
 
   // A chunk does not keep truth values of its rows.

@@ -19,7 +19,8 @@ bool CpuKernelFacts::has_many_tiles() const {
 
 bool CpuKernelFacts::is_element(ValueId value) const {
   const Level made = level(value);
-  return made == Level::Element || made == Level::Combiner;
+  return made == Level::Element || made == Level::Combiner ||
+         (rows_are_lanes_ && made == Level::Group);
 }
 
 bool CpuKernelFacts::is_plain_bound(ValueId element) const {
@@ -83,8 +84,7 @@ bool CpuKernelFacts::is_staged_load(const Instr& instr) const {
 // ---- draws ----
 
 bool CpuKernelFacts::is_staged_draw(const Instr& instr) const {
-  return is_draw(instr.kind) && instr.kind != InstrKind::random_index &&
-         find_run(instr.operands[index_operand(instr)]).has_value();
+  return is_draw(instr.kind) && find_run(instr.operands[index_operand(instr)]).has_value();
 }
 
 bool CpuKernelFacts::is_staged_int(const Instr& instr) const {

@@ -27,11 +27,13 @@ std::string to_storage(const Storage& storage, const std::string& x);
 
 class CpuKernelFacts : public ValueFacts {
  public:
+  /// `rows_are_lanes`: each lane works on a row of its own (beside.h).
   CpuKernelFacts(const kir::KernelProgram& program, const kir::Kernel& kernel,
-                 const CpuOptions& options)
+                 const CpuOptions& options, bool rows_are_lanes = false)
       : ValueFacts(program, kernel),
         counts_accesses_(options.count_accesses),
-        is_quick_(options.effort == Effort::Quick) {}
+        is_quick_(options.effort == Effort::Quick),
+        rows_are_lanes_(rows_are_lanes) {}
 
   /// Does the kernel count the bytes that it touches? If so, it skips nothing.
   bool counts_accesses() const { return counts_accesses_; }
@@ -43,7 +45,7 @@ class CpuKernelFacts : public ValueFacts {
   bool has_many_tiles() const;
 
   // ---- values ----
-  /// Does the value differ between elements, in a section or in a combiner's body?
+  /// Does the value differ between lanes, in a section or in a combiner's body?
   bool is_element(kir::ValueId value) const;
   /// Is the value a bound of elements that is neither NaN nor a zero?
   bool is_plain_bound(kir::ValueId element) const;
@@ -86,7 +88,7 @@ class CpuKernelFacts : public ValueFacts {
   bool rounds_again(const std::vector<kir::Instr>& instrs) const;
 
  private:
-  bool counts_accesses_, is_quick_;
+  bool counts_accesses_, is_quick_, rows_are_lanes_;
 };
 
 // A kernel's sections, cut into phases. A chunk of groups runs one phase, then the next one. Phases
@@ -99,6 +101,23 @@ class CpuKernelFacts : public ValueFacts {
 /// The rows must have a constant length of 16, 32 or 64 elements. Between two element sections
 /// there may only be computations, and stores of one value for each row.
 bool takes_rows_together(const CpuKernelFacts& facts);
+
+/// Up to which length a kernel's rows go beside one another, a row in each lane of a vector: a loop
+/// then takes element j of all rows at once. 0 if never. Rows that are shorter than a vector, and
+/// rows whose elements lie far apart beside those of the next row (columns of a matrix), take
+/// several times as long one after the other.
+std::int64_t longest_rows_beside(const CpuKernelFacts& facts);
+/// Elements that lie one after the other in each row: row r's begin at r * stride, and all rows'
+/// end at one place.
+struct RowRun {
+  kir::ValueId stride;  // none: all rows begin at the first row's place
+  kir::ValueId base;    // then that place, or none for 0
+  kir::ValueId end;     // none: every element of a row is there
+};
+/// None if the instruction's places are another function of the row.
+std::optional<RowRun> run_of_rows(const CpuKernelFacts& facts, const kir::Instr& linear);
+/// Is the store of packed elements one run from row to row? `length` is that of a row.
+bool is_packed_run(const CpuKernelFacts& facts, const kir::Instr& store, std::int64_t length);
 
 class CpuPhases {
  public:

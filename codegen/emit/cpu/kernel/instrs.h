@@ -106,6 +106,8 @@ class CpuValues : public CpuPrinter {
  public:
   using CpuPrinter::CpuPrinter;
   void emit_element_wise(const Instr& instr);
+  /// Declares once what divisions of elements by a shared number need.
+  void need_divider(const Instr& instr);
   void emit_call_extern(const Instr& instr);
   void emit_leaf(const Instr& instr);
 
@@ -127,6 +129,9 @@ class CpuValues : public CpuPrinter {
   bool emit_narrow_comparison(const Instr& instr);
   /// Prints the upper 32 bits of a product of 64 bits. Returns false for other instructions.
   bool emit_high_product(const Instr& instr);
+  /// The divisor of u32 elements that is the same for the whole task, or none.
+  ValueId shared_divisor(const Instr& instr) const;
+  bool emit_shared_division(const Instr& instr);
 
   // ---- values.cpp ----
   struct Steps {
@@ -152,6 +157,8 @@ class CpuValues : public CpuPrinter {
   /// Prints what only depends on one loaded integer of at most four bits. Returns false for other
   /// instructions.
   bool emit_code(const Instr& instr);
+
+  std::set<std::uint32_t> dividers_done_;
 };
 
 // Prints reductions, running sums and scans, in the prelude's terms.
@@ -243,8 +250,13 @@ class CpuDraws : public CpuPrinter {
   /// Prints draws to their stages, before the vector loop of a tile.
   void open_tile(const Instr& instr);
   void emit(const Instr& instr);
+  /// If rows go beside one another: draws to the stage of all rows, before the loop over them, and
+  /// prints what is drawn for one element of each.
+  void open_rows(const Instr& instr);
+  void emit_of_rows(const Instr& instr);
 
  private:
+  void fill_stage(const Instr& instr, const std::string& first, const std::string& count);
   std::string stream_name(const Instr& instr) const;
   std::string first_of_run(ValueId value) const;
   void emit_staged_int(const Instr& round);

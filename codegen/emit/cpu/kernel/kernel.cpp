@@ -1,6 +1,7 @@
 // The function's frame, and the loop over groups with its phases and sections.
 #include <fmt/format.h>
 
+#include "codegen/emit/cpu/kernel/beside.h"
 #include "codegen/emit/cpu/kernel/elements.h"
 #include "codegen/emit/cpu/kernel/kernel.h"
 #include "runtime/core/check.h"
@@ -26,7 +27,7 @@ class CpuKernelEmitter : public CpuPrinter {
     emit_task_state();
     if (kernel().sections.size() > 1) {
       cx().level = Level::Group;
-      cx().phases.all().size() == 1 ? emit_plain_groups() : emit_chunked_groups();
+      emit_groups();
     }
     emit_tail();
     return cx().out.take();
@@ -135,6 +136,23 @@ class CpuKernelEmitter : public CpuPrinter {
 
   std::string size_text(HostExprId expr) const {
     return codegen::size_text(facts().program(), expr, "args->");
+  }
+
+  // Rows go beside one another, or one after the other. If their length is not known yet, both are
+  // printed.
+  void emit_groups() {
+    const std::int64_t longest = longest_rows_beside(facts());
+    const auto& pool = *facts().program().info.exprs;
+    const HostExprId length = kernel().group_len;
+    const bool has_choice = longest > 0 && !pool.is_const(length);
+    if (has_choice) line("if (len <= {}u) {{", longest);
+    if (longest > 0) {
+      cx().out = emit_rows_beside(facts(), std::move(cx().out));
+      if (!has_choice) return;
+      line("} else {");
+    }
+    cx().phases.all().size() == 1 ? emit_plain_groups() : emit_chunked_groups();
+    if (has_choice) line("}");
   }
 
   void emit_plain_groups() {

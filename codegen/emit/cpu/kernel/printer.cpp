@@ -69,6 +69,7 @@ CpuInstrs::CpuInstrs(CpuContext& cx)
 void CpuInstrs::prepare(const Instr& instr) {
   if (instr.combiner != rt::kNoIndex) reductions_.need_combiner(instr.combiner);
   if (is_draw(instr.kind)) draws_.need_stream(instr);
+  values_.need_divider(instr);
 }
 
 void CpuInstrs::open_tile(const Instr& instr) {
@@ -175,16 +176,51 @@ std::string CpuDraws::first_of_run(ValueId value) const {
 
 void CpuDraws::open_tile(const Instr& instr) {
   if (!facts().is_staged_draw(instr)) return;
+  fill_stage(instr, first_of_run(instr.operands[index_operand(instr)]) + " + tile", "tile_len");
+}
+
+void CpuDraws::open_rows(const Instr& instr) {
+  std::string begin = "u32(first * len)";
+  for (const ValueId addend : facts().find_run(instr.operands[index_operand(instr)])->addends)
+    begin += " + " + uniform(addend);
+  fill_stage(instr, begin, "rows * len");
+}
+
+void CpuDraws::emit_of_rows(const Instr& instr) {
+  const ValueId result = instr.results[0];
+  const std::string stream = stream_name(instr);
+  const std::string index = operand(instr.operands[index_operand(instr)]);
+  const std::string staged =
+      fmt::format("staged_of_rows({0}.at{1}, row, len, j)", stage_name(instr),
+                  instr.kind == InstrKind::normal ? " + " + stage_name(instr) + ".skipped" : "");
+  if (instr.kind == InstrKind::random) return define(result, "lang::uniform_of_bits({})", staged);
+  if (instr.kind != InstrKind::stochastic_round) return define(result, staged);
+  const std::string x = operand(instr.operands[0]);
+  const std::string half = fmt::format("lang::convert<u32>({})", staged);
+  if (!kir::rounds_to_int(instr)) {
+    return define(result, "lang::stochastic_round_with({}, {}, {}, {})", x, half, stream, index);
+  }
+  define(result,
+         "lang::convert<{}>(lang::stochastic_int<{}, {}, lang::RoundedRange::{}>({}, {}, {}, {}))",
+         c_type(type(result)), is_signed_int(instr.dtype) ? "i32" : "u32", instr.dtype.bits,
+         facts().rounded_range(instr), x, half, stream, index);
+}
+
+void CpuDraws::fill_stage(const Instr& instr, const std::string& first, const std::string& count) {
   const char* kind = instr.kind == InstrKind::stochastic_round ? "Half"
                      : instr.kind == InstrKind::normal         ? "Normal"
+                     : instr.kind == InstrKind::random_index   ? "Index"
                                                                : "Word";
   const char* fill = instr.kind == InstrKind::stochastic_round ? "halves"
                      : instr.kind == InstrKind::normal         ? "normals"
                                                                : "words";
   const std::string stage = stage_name(instr);
   line("{}Stage {};", kind, stage);
-  line("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
-       first_of_run(instr.operands[index_operand(instr)]));
+  if (instr.kind == InstrKind::random_index) {
+    return line("stage_indices({}, permutation_{}, {}, {});", stage, name(instr.results[0]), first,
+                count);
+  }
+  line("stage_{}({}, {}, {}, {});", fill, stage, stream_name(instr), first, count);
 }
 
 void CpuDraws::emit_staged_int(const Instr& round) {
@@ -212,10 +248,12 @@ void CpuDraws::emit(const Instr& instr) {
   const ValueId result = instr.results[0];
   const std::string stream = stream_name(instr), stage = stage_name(instr);
   const std::string index = operand(instr.operands[index_operand(instr)]);
-  if (instr.kind == InstrKind::random_index) {
-    return define(result, "lang::random_index(permutation_{}, {})", name(result), index);
-  }
   const bool is_staged = cx().level == Level::Element && facts().is_staged_draw(instr);
+  if (instr.kind == InstrKind::random_index) {
+    return define(result, is_staged ? fmt::format("staged_indices({}, i)", stage)
+                                    : fmt::format("lang::random_index(permutation_{}, {})",
+                                                  name(result), index));
+  }
   switch (instr.kind) {
     case InstrKind::random:
       return define(result, is_staged ? fmt::format("staged_uniforms({}, i)", stage)

@@ -18,9 +18,13 @@ using kir::ValueId;
 
 void CpuValues::emit_element_wise(const Instr& instr) {
   if (emit_bounded(instr) || emit_plain_bits(instr) || emit_known_convert(instr) ||
-      emit_narrow_comparison(instr) || emit_high_product(instr) || emit_steps(instr) ||
-      emit_code(instr)) {
+      emit_narrow_comparison(instr) || emit_high_product(instr) || emit_shared_division(instr) ||
+      emit_steps(instr) || emit_code(instr)) {
     return;
+  }
+  if (const char* function = facts().short_form(instr)) {
+    return define(instr.results[0], "lang::{}({})", function,
+                  operand(facts().short_operand(instr)));
   }
   define(instr.results[0], element_wise(
                                instr, [&](ValueId value) { return type(value); },
@@ -130,6 +134,28 @@ bool CpuValues::emit_high_product(const Instr& instr) {
     return true;
   }
   return false;
+}
+
+ValueId CpuValues::shared_divisor(const Instr& instr) const {
+  const bool divides = instr.kind == InstrKind::scalar && instr.dtype == kU32 &&
+                       (instr.scalar_op == ScalarOp::div || instr.scalar_op == ScalarOp::mod);
+  if (!divides || facts().level(instr.operands[1]) != Level::Kernel) return {};
+  return facts().is_element(instr.operands[0]) ? instr.operands[1] : ValueId();
+}
+
+void CpuValues::need_divider(const Instr& instr) {
+  const ValueId divisor = shared_divisor(instr);
+  if (!divisor || !dividers_done_.insert(divisor.index()).second) return;
+  line("const Divider by_{} = Divider::of({});", name(divisor), uniform(divisor));
+}
+
+bool CpuValues::emit_shared_division(const Instr& instr) {
+  const ValueId divisor = shared_divisor(instr);
+  if (cx().level != Level::Element || !divisor) return false;
+  const bool is_rest = instr.scalar_op == ScalarOp::mod;
+  define(instr.results[0], "by_{}.{}({})", name(divisor), is_rest ? "rest" : "quotient",
+         lanes(instr.operands[0]));
+  return true;
 }
 
 bool CpuValues::emit_plain_bits(const Instr& instr) {

@@ -278,6 +278,10 @@ void CudaElementInstrs::emit_status(const Instr& instr) {
 }
 
 void CudaElementInstrs::emit(const Instr& instr) {
+  if (const char* function = facts().short_form(instr)) {
+    return define(instr,
+                  fmt::format("lang::{}({})", function, operand(facts().short_operand(instr))));
+  }
   if (is_element_wise(instr.kind)) {
     return define(instr, element_wise(
                              instr, [&](ValueId value) { return type(value); },

@@ -555,7 +555,8 @@ TEST_P(MemoryOnArch, SortsRowsStably) {
     const HostExprId elems = pool.mul(pool.rows(), pool.cols());
     const BufferIndex keys = add_test_buffer(program, "keys", kF32, elems);
     const BufferIndex order = add_test_buffer(program, "order", kU32, elems);
-    const BufferIndex scratch = add_test_buffer(program, "scratch", kU32, elems);
+    const BufferIndex scratch =
+        add_test_buffer(program, "scratch", kU32, pool.mul(elems, pool.const_int(4)));
     KernelBuilder b(program, "sort", GroupKind::Row);
     b.set_rows(pool.rows(), pool.cols());
     const ValueId base = b.group_base();

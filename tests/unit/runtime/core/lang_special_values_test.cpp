@@ -1,6 +1,7 @@
 // The language's results for NaN, infinities, zeros and the ends of the integers.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -185,6 +186,38 @@ TEST(LangSpecialValuesTest, NanIsStoredCanonically) {
   EXPECT_EQ(lang::bits_of(lang::canonical(-0.0f)), 0x80000000u);
   EXPECT_EQ(lang::divide_or_zero(3.0f, -0.0f), 0.0f);
   EXPECT_EQ(lang::divide_or_zero(kNan, 0.0f), 0.0f);
+}
+
+// Both forms of the same bits, for an element alone and for eight of them.
+std::uint32_t bits_of_power_below(std::uint32_t bits, bool is_short) {
+  const float x = std::bit_cast<float>(bits);
+  const float whole = is_short ? lang::floor_of_log2(x) : lang::floor(lang::log2(x));
+  return std::bit_cast<std::uint32_t>(is_short ? lang::exp2_of_whole(whole) : lang::exp2(whole));
+}
+
+TEST(LangSpecialValuesTest, PowersBelowHaveTheBitsOfTheirLongForm) {
+  const auto expect_same = [](std::uint32_t bits) {
+    const std::uint32_t expected = bits_of_power_below(bits, false);
+    if (bits_of_power_below(bits, true) != expected) ADD_FAILURE() << std::hex << bits;
+    const auto lanes = lang::splat<lang::Vec<float, 8>>(std::bit_cast<float>(bits));
+    const auto power = lang::exp2_of_whole(lang::floor_of_log2(lanes));
+    if (std::bit_cast<std::uint32_t>(float(power[3])) != expected)
+      ADD_FAILURE() << std::hex << bits;
+  };
+  // Around each power of two, where log2 rounds up to the next whole number, and all over.
+  constexpr std::uint32_t kNear = 3000;
+  for (std::uint32_t exponent = 0; exponent < 512; ++exponent) {
+    for (std::uint32_t i = 0; i < kNear; ++i) {
+      expect_same((exponent << 23) + i);
+      expect_same((exponent << 23) - 1 - i);
+      expect_same((exponent << 23) - i * 7);
+    }
+  }
+  for (std::uint32_t i = 0; i < 1u << 20; ++i) expect_same(i * 0x9e3779b1u);
+  for (float k = -160; k < 140; ++k) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(lang::exp2_of_whole(k)),
+              std::bit_cast<std::uint32_t>(lang::exp2(k)));
+  }
 }
 
 }  // namespace
