@@ -107,7 +107,7 @@ def whole():
     yield Form("whole", None, program("scatter(g[0..m], at: random_index(m, size: n), size: n)", "f32", "n", "size m = n / 10"))
     yield Form("whole", None, program("g[random_index(m, size: n)]", "f32", "m", "size m = n / 10"))
     yield Form("whole", None, program("scatter_add(g[0..m], at: random_index(m, size: n), size: n)", "f32", "n", "size m = n / 10"))
-    yield Form("whole", None, program("histogram((abs(g) * 16) as u32, size: 64)", "u32", "64"))
+    yield Form("whole", None, program("histogram((abs(g) * 16) as u32, bins: 64)", "u32", "64"))
 
 
 def forms(widths):

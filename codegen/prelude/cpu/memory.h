@@ -246,6 +246,22 @@ CINCH_CALL void store_run(u8* buffer, Lanes<u32> index, Lanes<S> x, Truth live) 
   }
   scatter_lanes<S>(buffer, index, x, live);
 }
+#if CINCH_LANES == 8 && defined(__AVX2__)
+// For each set of eight lanes: the numbers of those that are kept, one per byte. Instructions that
+// press bits together would do without a table, but take hundreds of cycles on AMD's before Zen 3.
+struct KeptLanes {
+  u64 of[256];
+  constexpr KeptLanes() : of() {
+    for (u32 kept = 0; kept < 256; ++kept) {
+      u32 num = 0;
+      for (u32 lane = 0; lane < 8; ++lane) {
+        if ((kept >> lane & 1) != 0) of[kept] |= u64(lane) << (8 * num++);
+      }
+    }
+  }
+};
+static constexpr KeptLanes kKeptLanes;
+#endif
 // Stores the lanes of x in `keep` at consecutive places from `first` on.
 template <class S>
 CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) {
@@ -271,14 +287,11 @@ CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) 
     }
     return;
   }
-#elif CINCH_LANES == 8 && defined(__AVX2__) && defined(__BMI2__)
+#elif CINCH_LANES == 8 && defined(__AVX2__)
   if constexpr (sizeof(S) == 4) {
-    // Presses the numbers of the kept lanes together, one per byte, and picks lanes by them.
     using V8 = i32 __attribute__((vector_size(32)));
     using B8 = u8 __attribute__((vector_size(8)));
-    const u64 kept = __builtin_ia32_pdep_di(rest, 0x0101010101010101ull) * 255;
-    const u64 numbers = __builtin_ia32_pext_di(0x0706050403020100ull, kept);
-    const V8 pick = __builtin_convertvector(__builtin_bit_cast(B8, numbers), V8);
+    const V8 pick = __builtin_convertvector(__builtin_bit_cast(B8, kKeptLanes.of[rest]), V8);
     const V8 packed = __builtin_ia32_permvarsi256(__builtin_bit_cast(V8, x), pick);
     const Truth in = first_lanes(u32(__builtin_popcount(rest)));
     __builtin_ia32_maskstored256((V8*)to, __builtin_bit_cast(V8, in), packed);

@@ -57,7 +57,8 @@ class EntryKernels {
 
   /// In the order of their first launches. Of each: name, role, number (of sweeps, from 1), fused
   /// and `does`, the same in words; in_branch, in_loop; bytes as formulas and as numbers, and the
-  /// numbers of every buffer in `reads` and `writes`.
+  /// numbers of every buffer in `reads` and `writes`; what it computes in plain sweeps over the
+  /// tensor, `work_sweeps`, and what takes most of that in words, `work_most` (codegen/kir/work.h).
   nlohmann::json list();
 
   /// What moves bytes between kernels, in the order of the steps: arrays that are filled with

@@ -7,6 +7,7 @@
 
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kir/cost.h"
+#include "codegen/kir/work.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/report/explain.h"
@@ -177,6 +178,11 @@ json EntryKernels::kernel(const kir::Kernel& kernel) {
                {"written_most", written},
                {"written_least", least_written}};
   add_streams(kernel, made);
+  const kir::Work work = kir::work_of(kernel, *program_.info.exprs);
+  const double share = static_cast<double>(value(kernel.extent)) /
+                       static_cast<double>(std::max<std::int64_t>(env_.n, 1));
+  made["work_sweeps"] = work.sweeps * share;
+  made["work_most"] = work.most;
   return made;
 }
 

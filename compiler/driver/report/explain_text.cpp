@@ -233,10 +233,24 @@ class Explanation {
     text_ += table.text(width_);
     if (has_branch) text_ += "  ?: only where the data asks for it\n";
     if (has_loop) text_ += "  *: in a loop\n";
+    add_work(entry);
     if (finishes > 0) {
       text_ += fmt::format("  and {} that {} what sweeps left: {}\n",
                            counted(finishes, "small kernel"), finishes == 1 ? "joins" : "join",
                            size_text(static_cast<double>(finish_bytes)));
+    }
+  }
+
+  // Sweeps that compute several times as long as they move bytes.
+  void add_work(const json& entry) {
+    constexpr double kFewest = 4;
+    for (const json& kernel : entry["kernel_list"]) {
+      const double sweeps = kernel["work_sweeps"].get<double>();
+      if (kernel["number"].is_null() || sweeps < kFewest) continue;
+      const std::string line =
+          fmt::format("{} computes as long as about {:.0f} plain sweeps on a CPU: {}",
+                      kernel["number"].dump(), sweeps, kernel["work_most"].get<std::string>());
+      text_ += "  " + wrapped(line, 4, width_) + "\n";
     }
   }
 
