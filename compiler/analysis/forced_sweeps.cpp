@@ -502,7 +502,7 @@ class Floor {
   // A value that a forced sweep makes is stored directly at its destination.
   bool store_where_made(ValueId value, const std::string& name) {
     const Op& def = arrays_.maker(value);
-    if (def.kind == OpKind::concat) {
+    if (def.kind == OpKind::concat && def.attrs.axis != 1) {
       const auto is_made = [&](ValueId part) { return kept(part) != nullptr; };
       if (!std::ranges::all_of(def.operands, is_made)) return false;
       for (const ValueId part : def.operands)

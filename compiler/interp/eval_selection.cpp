@@ -227,12 +227,18 @@ void Evaluator::eval_slice(const Op& op) {
 }
 
 void Evaluator::eval_concat(const Op& op) {
-  Array result{in(op, 0).dtype, 1, {0, 1}, {}};
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const Array& part = in(op, i);
-    result.bits.insert(result.bits.end(), part.bits.begin(), part.bits.end());
+  Array result = make_out(op);
+  const bool is_by_row = op.attrs.axis == 1;
+  const std::int64_t rows = is_by_row ? result.dims[0] : 1;
+  result.bits.clear();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const Array& part = in(op, i);
+      const std::int64_t width = is_by_row ? part.dims[1] : part.size();
+      const auto begin = part.bits.begin() + row * width;
+      result.bits.insert(result.bits.end(), begin, begin + width);
+    }
   }
-  result.dims[0] = static_cast<std::int64_t>(result.bits.size());
   out(op) = std::move(result);
 }
 

@@ -117,7 +117,7 @@ class Builder {
   ValueId gather(ValueId x, ValueId index);
   ValueId gather_along(ValueId x, ValueId index, std::int8_t axis);
   ValueId slice(ValueId x, HostExprId begin, HostExprId length);
-  ValueId concat(ValueIds parts);
+  ValueId concat(ValueIds parts, std::int8_t axis = kAll);
   /// Returns the value itself if it has the shape already. Ignores `shape`'s dtype.
   ValueId reshape(ValueId x, Type shape, bool proved = false);
   ValueId transpose(ValueId x);

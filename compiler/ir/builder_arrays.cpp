@@ -100,12 +100,14 @@ ValueId Builder::slice(ValueId x, HostExprId begin, HostExprId length) {
   return add_one(OpKind::slice, {x}, result, attrs);
 }
 
-ValueId Builder::concat(ValueIds parts) {
+ValueId Builder::concat(ValueIds parts, std::int8_t axis) {
   Type result = type(parts.front());
+  const int line = axis == 1 ? 1 : 0;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    result.dims[0] = exprs().add(result.dims[0], type(parts[i]).dims[0]);
+    result.dims[line] = exprs().add(result.dims[line], type(parts[i]).dims[line]);
   }
-  return parts.size() == 1 ? parts.front() : add_one(OpKind::concat, std::move(parts), result);
+  return parts.size() == 1 ? parts.front()
+                           : add_one(OpKind::concat, std::move(parts), result, {.axis = axis});
 }
 
 ValueId Builder::reshape(ValueId x, Type shape, bool proved) {

@@ -229,10 +229,15 @@ void slice(const OpCheck& o) {
 
 void concat(const OpCheck& o) {
   Type expected = o.in(0);
+  o.require(o.op.attrs.axis != 0, "not along rows");
+  const int line = o.op.attrs.axis == 1 ? 1 : 0;
   for (std::size_t i = 0; i < o.num_in(); ++i) {
-    o.require_rank(o.in(i), 1, "an operand");
+    o.require_rank(o.in(i), line + 1, "an operand");
     o.require(o.in(i).dtype == expected.dtype, "operands differ in type");
-    if (i > 0) expected.dims[0] = o.exprs().add(expected.dims[0], o.in(i).dims[0]);
+    if (i == 0) continue;
+    o.require(line == 0 || sizes_agree(o.context.info, o.in(0).dims[0], o.in(i).dims[0]),
+              "operands differ in their rows");
+    expected.dims[line] = o.exprs().add(expected.dims[line], o.in(i).dims[line]);
   }
   o.require_out(expected);
 }

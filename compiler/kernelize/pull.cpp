@@ -258,20 +258,31 @@ KirValue KernelValues::pull_gather_along(const ir::Op& op, ir::ValueId v, const 
   return pull(op.operands[0], {std::nullopt, index_at(op.operands[1], at, tx.dims[0]), col});
 }
 
+// The parts follow one another in a line: that of all elements, or of the columns of matrices.
 KirValue KernelValues::pull_concat(const ir::Op& op, ir::ValueId v, const Place& place) {
-  const Index at = flat_of(place, type(v));
-  const auto i = at_level_of(place, [&] { return index_u32(at); });
+  const bool is_by_row = op.attrs.axis == 1;
+  std::optional<Index> row;
+  Place line = place;
+  if (is_by_row) {
+    const auto both = row_col_of(place, type(v), {});
+    row = both.first;
+    line = {both.second, {}, {}};
+  }
+  const Index at = flat_of(line, type(v));
+  const auto i = at_level_of(line, [&] { return index_u32(at); });
   KirValue result;
   auto& pool = pc_.exprs();
   HostExprId offset = pool.const_int(0);
   for (const auto part : op.operands) {
     const auto begin = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
-    offset = pool.add(offset, pc_.num_elems(type(part)));
+    offset = pool.add(offset, is_by_row ? type(part).dims[1] : pc_.num_elems(type(part)));
     const auto end = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
     const auto inside = at_level_of(
-        place, [&] { return b_.logical_and(b_.scalar(ScalarOp::ge, {i, begin}), b_.lt(i, end)); });
-    const auto there = at_level_of(place, [&] { return b_.sub(i, begin); });
-    const auto value = pull(part, {computed_index(place, there, inside), {}, {}});
+        line, [&] { return b_.logical_and(b_.scalar(ScalarOp::ge, {i, begin}), b_.lt(i, end)); });
+    const auto there = at_level_of(line, [&] { return b_.sub(i, begin); });
+    const Index within = computed_index(line, there, inside);
+    const auto value =
+        pull(part, is_by_row ? Place{std::nullopt, row, within} : Place{within, {}, {}});
     result = result.is_valid()
                  ? at_level_of(place, [&] { return b_.select(inside, value, result); })
                  : value;

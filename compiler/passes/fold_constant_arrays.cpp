@@ -52,7 +52,9 @@ bool is_costly(const ir::Op& op) {
     case ScalarOp::exp:
     case ScalarOp::exp2:
     case ScalarOp::log:
+    case ScalarOp::log1p:
     case ScalarOp::log2:
+    case ScalarOp::tanh:
     case ScalarOp::pow:
     case ScalarOp::sin:
     case ScalarOp::cos:

@@ -19,12 +19,10 @@ constexpr std::array kTable{
 };
 
 constexpr std::string_view kScalarFunctions[] = {
-    "abs",      "sign",     "sqrt",  "rsqrt",  "exp",
-    "exp2",     "log",      "log2",  "pow",    "sin",
-    "cos",      "floor",    "ceil",  "round",  "trunc",
-    "min",      "max",      "clamp", "fma",    "isnan",
-    "isfinite", "popcount", "clz",   "select", "divide_or_zero",
-    "ceil_div"};
+    "abs",   "sign",     "sqrt",     "rsqrt", "exp",    "exp2",           "log",
+    "log1p", "log2",     "pow",      "sin",   "cos",    "tanh",           "floor",
+    "ceil",  "round",    "trunc",    "min",   "max",    "clamp",          "fma",
+    "isnan", "isfinite", "popcount", "clz",   "select", "divide_or_zero", "ceil_div"};
 
 }  // namespace
 

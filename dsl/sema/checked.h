@@ -97,21 +97,23 @@ struct Expr {
 // Arguments of Builtin expressions. Sizes of results are in Expr::type, never among the args.
 //   map: arrays (or scalars) …, Lambda last
 //   reduce: x, init, Lambda, [where]
-//   sum mean std min max argmax any all count norm*: x, [where]
+//   sum prod mean var std min max argmax argmin any all count norm*: x, [where]
 //   dot: x, y, [where]
 //   scan: x, init, Lambda
-//   cumsum: x (axis, exclusive: attributes)
+//   cumsum cummax: x (axis, exclusive: attributes)
 //   filter: x, where
 //   nonzero: mask (limit: `size`; count entry: `index`)
 //   sort argsort: x
 //   sort_by_key: keys, values
 //   top_k kth_largest: x (k: `size`)
+//   median quantile, of the rows of a matrix: x, where (q: `size`, an f64)
+//   searchsorted: sorted, x (side: `keep`, first is left)
 //   histogram: x, [where]
 //   fill: v
 //   len reshape transpose chunk unchunk orthonormalize hadamard: x
 //   pack: x (bits: `size`, a constant)
 //   unpack: x (bits: those of the result's dtype)
-//   concat: x, y, …
+//   concat: x, y, … (axis 1: matrices, side by side)
 //   slice: x (begin: `size`), or x, begin if the host cannot compute it
 //   scatter scatter_add …: v, at
 //   matmul: a, b
@@ -126,7 +128,7 @@ enum class StmtKind : std::uint8_t {
   Assign,         // var = expr (mutable)
   AssignState,    // state `index` = expr
   AssignIndexed,  // var or state (is_state): target[expr2] = expr; same proofs as scatter in
-                  // proved_*
+                  // proved_*; is_by_element: expr2 numbers the elements of a matrix, row by row
   For,            // var from size to size2 (host) : body block in expr
   While,          // cond expr2, at_most size, body block in expr
   Expr,           // an expression for its statements (if, block)
@@ -144,7 +146,7 @@ struct Stmt {
   // AssignState, AssignIndexed with is_state. For, While: how many methods were inlined before;
   // those with larger numbers are inlined within the loop.
   std::uint32_t index = 0;
-  bool is_state = false;
+  bool is_state = false, is_by_element = false;
   ExprId expr, expr2;
   HostExprId size, size2;
   std::string text;

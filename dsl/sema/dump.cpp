@@ -130,8 +130,9 @@ class Dumper {
         return value(indent, "state " + p_.info.states[s.index].name + " = ", s.expr);
       case StmtKind::AssignIndexed:
         return value(indent,
-                     (s.is_state ? "state " + p_.info.states[s.index].name : var(s.var)) + "[" +
-                         expr(s.expr2) + proofs(s.proved_unique, s.proved_in_bounds) + "] = ",
+                     (s.is_state ? "state " + p_.info.states[s.index].name : var(s.var)) +
+                         (s.is_by_element ? "[element " : "[") + expr(s.expr2) +
+                         proofs(s.proved_unique, s.proved_in_bounds) + "] = ",
                      s.expr);
       case StmtKind::For:
         line(indent, "for " + var(s.var) + " in " + size(s.size) + ".." + size(s.size2));

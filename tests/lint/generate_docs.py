@@ -53,6 +53,7 @@ Operators work on whole arrays. [Arrays, indices and slices](language/arrays.md)
 | `limit: m` | keeps the first m elements |
 | `descending: true` | sorts from the largest to the smallest |
 | `exclusive: true` | leaves the element itself out of its running reduction |
+| `side: left`, `side: right` | where an equal element would be inserted: before those that are there, or behind them |
 | `at: i` | the indices that are stored to |
 | `keep: first`, `keep: last` | of several values for one place, the one at the first or the last position stays |
 | `size: m` | the number of elements of the result, or the limit of indices |

@@ -39,7 +39,9 @@ void note_scalar(Needs& needs, ScalarOp op) {
     case ScalarOp::exp:
     case ScalarOp::exp2:
     case ScalarOp::log:
+    case ScalarOp::log1p:
     case ScalarOp::log2:
+    case ScalarOp::tanh:
       return needs.lang_through("exp_log.h");
     case ScalarOp::pow:
       return needs.lang_through("pow.h");

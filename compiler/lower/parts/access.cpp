@@ -121,7 +121,12 @@ Lowered BodyLowering::lower_slice(const Expr& e) {
 // target[index] = value is a scatter onto the target's old value.
 void BodyLowering::lower_assign_indexed(const Stmt& s) {
   if (lanes_.rank != 0) return assign_lanes(s);
-  const Type type = s.is_state ? out_.info.states[s.index].type : checked_.vars[s.var.index()].type;
+  const Type whole =
+      s.is_state ? out_.info.states[s.index].type : checked_.vars[s.var.index()].type;
+  Type type = whole;
+  if (s.is_by_element) {
+    type = vector_type(whole.dtype, emit_.exprs().mul(whole.dims[0], whole.dims[1]));
+  }
   const std::string name =
       s.is_state ? out_.info.states[s.index].name : checked_.vars[s.var.index()].name;
   ValueId index = as_index(uniform(s.expr2));
@@ -137,7 +142,9 @@ void BodyLowering::lower_assign_indexed(const Stmt& s) {
   }
   stored = emit_.stored_at(stored, index, type);
   const ValueId base = s.is_state ? states_[s.index] : vars_[s.var.index()].id;
-  const ValueId result = emit_.emit(OpKind::scatter, {base, index, stored}, type);
+  const ValueId changed =
+      emit_.emit(OpKind::scatter, {emit_.reshape(base, type), index, stored}, type);
+  const ValueId result = emit_.reshape(changed, whole);
   if (s.is_state) {
     states_[s.index] = result;
   } else {

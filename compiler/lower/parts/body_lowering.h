@@ -211,15 +211,17 @@ class BodyLowering {
                                    std::vector<ValueId> inits, ir::CombinerId combiner);
   ValueId reduce_op(const Reduction& r, ValueId value, ScalarOp op, ValueId init);
   ValueId reduce_count(const Reduction& r, DType dtype);
-  ValueId reduce_std(const Reduction& r, DType dtype);
-  ValueId reduce_argmax(const Reduction& r);
+  ValueId reduce_variance(const Reduction& r, DType dtype);
+  ValueId reduce_place(const Reduction& r, bool of_least);
   ir::CombinerId moments_combiner(DType dtype);
-  ir::CombinerId argmax_combiner(DType dtype);
+  ir::CombinerId place_combiner(DType dtype, bool of_least);
   ValueId positions_along(const Reduction& r);
   ValueId lowest(DType dtype);
   ValueId highest(DType dtype);
   ValueId reduced(const Expr& e, const Reduction& r);
   ValueId reduced_magnitudes(const Expr& e, const Reduction& r);
+  Lowered lower_search(const Expr& e);
+  Lowered lower_rank_of_some(const Expr& e);
   ValueId order_of(ValueId keys, const ir::Attrs& attrs);
   Lowered sorted_values(const Expr& e, ValueId order, std::uint8_t lanes, int axis);
   // True also for lanes that are not active.

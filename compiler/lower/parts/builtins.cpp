@@ -165,7 +165,7 @@ Lowered BodyLowering::lower_concat(const Expr& e) {
   if (arrays.size() == 1) return arrays[0];
   if (differ_in_lanes(arrays)) return join_lanes(e, arrays);
   auto parts = mapped<ValueId>(arrays, &Lowered::id);
-  return {emit_.emit(OpKind::concat, std::move(parts), e.type)};
+  return {emit_.emit(OpKind::concat, std::move(parts), e.type, {.axis = e.axis})};
 }
 
 // A constant number of bins fits on chip. Other histograms are sums into cells, with one more cell

@@ -1,9 +1,11 @@
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "compiler/lower/emitter.h"
 #include "compiler/lower/parts/body_lowering.h"
+#include "compiler/lower/prelude.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
@@ -102,7 +104,7 @@ ir::CombinerId BodyLowering::moments_combiner(DType dtype) {
 
 // Merges count, mean and sum of squared distances from the mean pairwise (Chan, Golub, LeVeque
 // 1979).
-ValueId BodyLowering::reduce_std(const Reduction& r, DType dtype) {
+ValueId BodyLowering::reduce_variance(const Reduction& r, DType dtype) {
   const ValueId x = emit_.convert(r.arrays[0], dtype);
   const ValueId ones = emit_.spread(emit_.constant_int(kU32, 1), r.shape);
   const ValueId zeros = emit_.spread(emit_.constant_int(dtype, 0), r.shape);
@@ -110,7 +112,7 @@ ValueId BodyLowering::reduce_std(const Reduction& r, DType dtype) {
   const std::vector<ValueId> merged = emit_reduce(
       r, {ones, x, zeros}, {emit_.constant_int(kU32, 0), zero, zero}, moments_combiner(dtype));
   const ValueId count = emit_.convert(merged[0], dtype);
-  return emit_.map(ScalarOp::sqrt, emit_.map(ScalarOp::divide_or_zero, merged[2], count));
+  return emit_.map(ScalarOp::divide_or_zero, merged[2], count);
 }
 
 // Positions along the reduced axis, in the shape of the array.
@@ -126,8 +128,9 @@ ValueId BodyLowering::positions_along(const Reduction& r) {
   return emit_.spread(emit_.reshape(line, across), r.shape);
 }
 
-// b replaces a if it is larger, equal with a lower index, or a number while a is a NaN.
-ir::CombinerId BodyLowering::argmax_combiner(DType dtype) {
+// b replaces a if it is larger (or smaller), equal with a lower index, or a number while a is a
+// NaN.
+ir::CombinerId BodyLowering::place_combiner(DType dtype, bool of_least) {
   const RegionId region = emit_.open_region();
   const ValueId av = emit_.add_arg(region, scalar_type(dtype));
   const ValueId ai = emit_.add_arg(region, scalar_type(kU32));
@@ -135,8 +138,9 @@ ir::CombinerId BodyLowering::argmax_combiner(DType dtype) {
   const ValueId bi = emit_.add_arg(region, scalar_type(kU32));
   const ValueId is_lower = emit_.map(ScalarOp::lt, bi, ai);
   const ValueId ties = emit_.map(ScalarOp::eq, bv, av);
-  ValueId replaces = emit_.map(ScalarOp::bit_or, emit_.map(ScalarOp::gt, bv, av),
-                               emit_.map(ScalarOp::bit_and, ties, is_lower));
+  const ValueId is_beyond = emit_.map(of_least ? ScalarOp::lt : ScalarOp::gt, bv, av);
+  ValueId replaces =
+      emit_.map(ScalarOp::bit_or, is_beyond, emit_.map(ScalarOp::bit_and, ties, is_lower));
   if (is_float(dtype)) {
     const ValueId a_is_nan = emit_.map(ScalarOp::isnan, av);
     const ValueId b_is_number = emit_.map(ScalarOp::bit_not, emit_.map(ScalarOp::isnan, bv));
@@ -149,12 +153,13 @@ ir::CombinerId BodyLowering::argmax_combiner(DType dtype) {
 }
 
 // (value, index) pairs; if there was no element, or only NaN, the index is 0.
-ValueId BodyLowering::reduce_argmax(const Reduction& r) {
+ValueId BodyLowering::reduce_place(const Reduction& r, bool of_least) {
   const ValueId x = r.arrays[0];
   const DType dtype = emit_.dtype(x);
   const ValueId none = emit_.constant_int(kU32, std::numeric_limits<std::uint32_t>::max());
+  const ValueId worst = of_least ? highest(dtype) : lowest(dtype);
   const std::vector<ValueId> best =
-      emit_reduce(r, {x, positions_along(r)}, {lowest(dtype), none}, argmax_combiner(dtype));
+      emit_reduce(r, {x, positions_along(r)}, {worst, none}, place_combiner(dtype, of_least));
   const ValueId is_none = emit_.map(ScalarOp::eq, best[1], none);
   return emit_.map(ScalarOp::select, is_none, emit_.constant_int(kU32, 0), best[1]);
 }
@@ -199,14 +204,19 @@ ValueId BodyLowering::reduced(const Expr& e, const Reduction& r) {
     case BuiltinId::mean:
       return emit_.map(ScalarOp::divide_or_zero, sum(emit_.convert(x, dtype)),
                        reduce_count(r, dtype));
+    case BuiltinId::prod:
+      return reduce_op(r, emit_.convert(x, dtype), ScalarOp::mul, emit_.constant_int(dtype, 1));
+    case BuiltinId::var:
+      return reduce_variance(r, dtype);
     case BuiltinId::std:
-      return reduce_std(r, dtype);
+      return emit_.map(ScalarOp::sqrt, reduce_variance(r, dtype));
     case BuiltinId::min:
       return reduce_op(r, x, ScalarOp::min, highest(emit_.dtype(x)));
     case BuiltinId::max:
       return reduce_op(r, x, ScalarOp::max, lowest(emit_.dtype(x)));
+    case BuiltinId::argmin:
     case BuiltinId::argmax:
-      return reduce_argmax(r);
+      return reduce_place(r, e.builtin == BuiltinId::argmin);
     case BuiltinId::any:
       return reduce_op(r, x, ScalarOp::bit_or, emit_.constant_int(kBool, 0));
     case BuiltinId::all:
@@ -337,6 +347,9 @@ Lowered BodyLowering::lower_scan(const Expr& e) {
   if (e.builtin == BuiltinId::cumsum) {
     init = emit_.constant_int(e.type.dtype, 0);
     attrs.combiner = emit_.combiner(ScalarOp::add);
+  } else if (e.builtin == BuiltinId::cummax) {
+    init = lowest(e.type.dtype);
+    attrs.combiner = emit_.combiner(ScalarOp::max);
   } else {
     init = emit_.convert(uniform(e.args.at(1)), e.type.dtype);
     attrs.combiner = lower_combiner(e.args.at(2), e.type.dtype);
@@ -360,7 +373,72 @@ Lowered BodyLowering::sorted_values(const Expr& e, ValueId order, std::uint8_t l
   return {emit_.along(rows, full({order, lanes}, with_dtype(type, kU32), 1), 1), 1};
 }
 
+// A binary search, written out: each step asks whether the next power of two more are below. It
+// reads a zero behind the last element where there may be none.
+Lowered BodyLowering::lower_search(const Expr& e) {
+  const Lowered x = value(e.args.at(1));
+  ValueId sorted = uniform(e.args.at(0));
+  const Type& line = emit_.type(sorted);
+  const HostExprId len = line.dims[0];
+  const DType dtype = line.dtype;
+  const auto known = ir::constant_size(emit_.exprs(), len);
+  const ValueId num = host_scalar(len, kU32);
+  ValueId last = num;
+  if (known && *known > 0) {
+    last = emit_.constant_int(kU32, *known - 1);
+  } else {
+    const ValueId zero =
+        emit_.spread(emit_.constant_int(dtype, 0), vector_type(dtype, emit_.one()));
+    sorted = emit_.concat({sorted, zero});
+  }
+  const Type shape = emit_.type(x.id);
+  ValueId wanted = x.id;
+  if (shape.rank == 2) {
+    wanted =
+        emit_.reshape(wanted, vector_type(dtype, emit_.exprs().mul(shape.dims[0], shape.dims[1])));
+  }
+  const bool takes_equal = e.keep == sema::Keep::Last;
+  const ValueId one = emit_.constant_int(kU32, 1);
+  ValueId at = emit_.spread(emit_.constant_int(kU32, 0), with_dtype(emit_.type(wanted), kU32));
+  const int bits = known ? std::bit_width(static_cast<std::uint64_t>(*known)) : 32;
+  for (int bit = bits; bit-- > 0;) {
+    const ValueId next =
+        emit_.map(ScalarOp::add, at, emit_.constant_int(kU32, std::int64_t{1} << bit));
+    const ValueId place = emit_.map(ScalarOp::min, emit_.map(ScalarOp::sub, next, one), last);
+    const ValueId found = emit_.gather(sorted, place);
+    ValueId is_below = emit_.map(takes_equal ? ScalarOp::le : ScalarOp::lt, found, wanted);
+    if (is_float(dtype)) {
+      ValueId is_last = emit_.map(ScalarOp::isnan, wanted);
+      if (!takes_equal) {
+        const ValueId is_number = emit_.map(ScalarOp::bit_not, emit_.map(ScalarOp::isnan, found));
+        is_last = emit_.map(ScalarOp::bit_and, is_last, is_number);
+      }
+      is_below = emit_.map(ScalarOp::bit_or, is_below, is_last);
+    }
+    const ValueId is_there = emit_.map(ScalarOp::le, next, num);
+    at = emit_.select(emit_.map(ScalarOp::bit_and, is_there, is_below), next, at);
+  }
+  return {emit_.reshape(at, with_dtype(shape, kU32)), x.lanes};
+}
+
+// The median or a quantile of the elements of each row where a mask is true.
+Lowered BodyLowering::lower_rank_of_some(const Expr& e) {
+  const DType dtype = e.type.dtype;
+  const ValueId none = highest(dtype);
+  const ValueId last =
+      is_float(dtype) ? emit_.constant(dtype, std::numeric_limits<double>::quiet_NaN()) : none;
+  std::vector<PreludeArgument> arguments{uniform(e.args.at(0)), uniform(e.args.at(1)), last, none};
+  const bool is_median = e.builtin == BuiltinId::median;
+  if (!is_median) arguments.emplace_back(host_scalar(e.size, kF64));
+  const PreludeContext context{"", "", counts_};
+  return {call_prelude(emit_, is_median ? "median_of_rows" : "quantile_of_rows", dtype, arguments,
+                       &context)[0]};
+}
+
 Lowered BodyLowering::lower_sort(const Expr& e) {
+  if (e.builtin == BuiltinId::searchsorted) return lower_search(e);
+  if (e.builtin == BuiltinId::median || e.builtin == BuiltinId::quantile)
+    return lower_rank_of_some(e);
   const Lowered key = value(e.args.at(0));
   const Type& key_type = expr(e.args[0]).type;
   const bool is_lifted = key.lanes != 0;

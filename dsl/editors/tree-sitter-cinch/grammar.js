@@ -193,6 +193,7 @@ module.exports = grammar({
       choice(
         seq($._expression, choice('..', '..='), optional($._expression)),
         seq(choice('..', '..='), $._expression),
+        '..',
       ),
     // Reserved words may be names of fields: `inner.wire`.
     member: $ =>

@@ -55,7 +55,12 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   if (const auto decided = decided_condition(chosen_by)) return *decided ? a : b;
   const Value test = FOUND(conversions_.one_bool(chosen_by));
   const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
-  if (!is_unit) return choose(test, std::move(a), std::move(b), span);
+  if (!is_unit) {
+    if (holds_as_equal(chosen_by, HostOp::Eq, a, b)) a = cut_to(a, b.type.dims[0], span);
+    if (holds_as_equal(chosen_by, HostOp::Ne, b, a)) b = cut_to(b, a.type.dims[0], span);
+    if (differ_in_counts(a, b)) return join_counted(test, a, b, span);
+    return choose(test, std::move(a), std::move(b), span);
+  }
   Expr made{ExprKind::If, {}, span};
   made.args = {test.expr, a.expr, b.expr};
   // The branch without statements becomes a block if the other one has statements.
@@ -63,6 +68,109 @@ Value Expressions::join_branches(const Value& chosen_by, Value a, Value b, Span 
   Value value = build_.typed(std::move(made));
   value.kind = ValueKind::Unit;
   return value;
+}
+
+// Does the condition, `count == size` or the other way round, say that a counted vector is as long
+// as the vector of the other branch? It has room for as many.
+bool Expressions::holds_as_equal(const Value& chosen_by, HostOp op, const Value& counted,
+                                 const Value& other) {
+  const bool are_vectors = counted.is_typed() && counted.type.rank == 1 && other.is_typed() &&
+                           other.type.rank == 1 && chosen_by.is_host();
+  if (!are_vectors || pool().node(chosen_by.host).op != op) return false;
+  const HostExprId count = counted.type.dims[0], size = other.type.dims[0];
+  const HostExprId bound = sizes_.without_counts(count);
+  if (!pool().has_count(count) || pool().has_count(size) || !bound) return false;
+  const HostExprNode& sides = pool().node(chosen_by.host);
+  const auto are = [&](HostExprId a, HostExprId b) {
+    return prover_.proves_equal(a, count) && prover_.proves_equal(b, size);
+  };
+  const bool is_so = are(sides.args[0], sides.args[1]) || are(sides.args[1], sides.args[0]);
+  return is_so && prover_.proves_less_equal(size, bound);
+}
+
+Value Expressions::cut_to(const Value& counted, HostExprId size, Span span) {
+  Expr made{.kind = ExprKind::Slice,
+            .type = counted.type,
+            .span = span,
+            .size = pool().const_int(0),
+            .size2 = size};
+  made.type.dims[0] = size;
+  made.args = {counted.expr};
+  made.proved_in_bounds = true;
+  Value result = build_.typed(std::move(made));
+  result.facts = counted.facts;
+  return result;
+}
+
+// Are these vectors of different lengths, of which the device finds at least one?
+bool Expressions::differ_in_counts(const Value& a, const Value& b) {
+  const auto has_length = [](const Value& value) {
+    return value.is_typed() || value.kind == ValueKind::Table;
+  };
+  if (!has_length(a) || !has_length(b) || mode_.lambda_depth > 0) return false;
+  const Type one = types_.value_type(a), other = types_.value_type(b);
+  if (one.rank != 1 || other.rank != 1) return false;
+  const HostExprId first = one.dims[0], second = other.dims[0];
+  return (pool().has_count(first) || pool().has_count(second)) &&
+         !prover_.proves_equal(first, second) && sizes_.without_counts(first) &&
+         sizes_.without_counts(second) && type_of_choice(a, b);
+}
+
+// Each branch assigns its elements to the beginning of a vector with room for the most, and their
+// number; those are then filtered, so that the result has a count of its own.
+Value Expressions::join_counted(const Value& test, const Value& a, const Value& b, Span span) {
+  const DType dtype = *type_of_choice(a, b);
+  const HostExprId first = sizes_.without_counts(types_.value_type(a).dims[0]);
+  const HostExprId second = sizes_.without_counts(types_.value_type(b).dims[0]);
+  const HostExprId most = prover_.proves_less_equal(first, second)   ? second
+                          : prover_.proves_less_equal(second, first) ? first
+                                                                     : pool().max(first, second);
+  const HostExprId none = is_bool(dtype) ? pool().const_bool(false) : pool().const_int(0);
+  const Value zero = conversions_.coerce(host_value(none, span), dtype);
+  const auto zeros = [&](HostExprId size) {
+    return build_.builtin(BuiltinId::fill, vector_type(dtype, size), {zero.expr}, span);
+  };
+  const auto variable = [&](const char* name, const Type& type, const Value& begin) {
+    const VarId var = build_.add_var(name, type, true, span);
+    build_.push(Stmt{.kind = StmtKind::Let, .span = span, .var = var, .expr = begin.expr});
+    return var;
+  };
+  const Value number = build_.builtin(BuiltinId::iota, vector_type(kU32, most), {}, span,
+                                      [&](Expr& e) { e.size = most; });
+  const VarId chosen = variable("chosen", vector_type(dtype, most), zeros(most));
+  const Value nothing = conversions_.coerce(host_value(pool().const_int(0), span), kU32);
+  const VarId length = variable("length", scalar_type(kU32), nothing);
+  Expr made{ExprKind::If, {}, span};
+  made.args = {test.expr};
+  for (const Value* value : {&a, &b}) {
+    Branch branch;
+    build_.into_branch(branch, [&] {
+      const Value part = build_.shared(conversions_.coerce(*value, dtype), "part");
+      const HostExprId size = part.type.dims[0], longer = pool().add(size, pool().const_int(1));
+      const Value all = build_.builtin(BuiltinId::concat, vector_type(dtype, longer),
+                                       {part.expr, zeros(pool().const_int(1)).expr}, span);
+      const Value num = conversions_.coerce(host_value(size, span), kU32);
+      Value at = all_.operators.scalar_op(ScalarOp::min, {number, num}, span, "if");
+      at.facts = {.limit = longer};
+      const Value room = gather(all, at, span);
+      for (const auto& [var, now] : {std::pair(chosen, room), std::pair(length, num)}) {
+        build_.push(Stmt{.kind = StmtKind::Assign, .span = span, .var = var, .expr = now.expr});
+      }
+    });
+    Expr block{ExprKind::Block, {}, span};
+    block.stmts = std::move(branch.stmts);
+    made.args.push_back(build_.typed(std::move(block)).expr);
+  }
+  build_.push(
+      Stmt{.kind = StmtKind::Expr, .span = span, .expr = build_.typed(std::move(made)).expr});
+  all_.numbering.note_assignment(chosen);
+  all_.numbering.note_assignment(length);
+  const Value kept =
+      all_.operators.scalar_op(ScalarOp::lt, {number, build_.read_var(length, span)}, span, "if");
+  const CallArgs filter{.name = "if", .id = BuiltinId::filter, .span = span};
+  Value result = FOUND(all_.operators.filtered(filter, build_.read_var(chosen, span), kept, {}));
+  result.facts = all_.facts.common_facts(a.facts, b.facts);
+  return result;
 }
 
 // The type of a value that is one of two. Nothing if no type holds both.

@@ -156,7 +156,8 @@ Form form_of(BuiltinId id) {
   const bool is_draw = builtin_info(id).group == BuiltinGroup::Random;
   const bool may_lack_size = id == BuiltinId::fill || id == BuiltinId::iota ||
                              (is_draw && id != BuiltinId::stochastic_round);
-  if (may_lack_size || id == BuiltinId::concat) --form.min;
+  const bool takes_one = id == BuiltinId::concat || id == BuiltinId::stack;
+  if (may_lack_size || takes_one) --form.min;
   return form;
 }
 

@@ -9,8 +9,39 @@
 
 #include "dsl/sema/elaboration/part.h"
 #include "dsl/sema/tree/tree.h"
+#include "runtime/core/sizes/host_expr.h"
 
 namespace cinch::sema {
+
+/// What a range `a..b` selects.
+struct Bounds {
+  HostExprId begin, end;
+  bool is_whole = false;  // `..`
+  // With loop variables only the device knows where it begins, and the host knows how long it is.
+  Value first;
+  HostExprId size;
+};
+
+/// One index of `x[i]` or `m[i, j]`: a range, or numbers.
+struct Place {
+  std::optional<Bounds> bounds;
+  Value at;
+  Span span;
+
+  bool is_whole() const { return bounds && bounds->is_whole; }
+  int rank() const {
+    if (bounds) return 1;
+    if (at.kind == ValueKind::Table) return at.table_cols == 0 ? 1 : 2;
+    return at.is_typed() ? at.type.rank : 0;
+  }
+};
+
+/// Where a store goes: indices, and the type of what is stored.
+struct Target {
+  Value index;
+  Type stored;
+  bool is_in_bounds = false;  // or as the facts of the index say
+};
 
 /// Names, expressions, statements and indexing.
 class Expressions : Part {
@@ -50,10 +81,10 @@ class Expressions : Part {
   // Statements: let, assignments, loops and assertions.
   void statement(ast::StmtId id);
 
-  // `x[i]`, `x[i, j]` and `x[a..b]`: their shapes, and what is known of a result that is itself an
+  // `x[i]`, `x[a..b]` and `m[i, j]`: their shapes, and what is known of a result that is itself an
   // index. Bounds are proved, checked before launch, or checked at run time where the index is
   // used.
-  /// `x[i]`, `x[i, j]`, `x[a..b]`.
+  /// `x[i]`, `x[a..b]`, `m[i, j]`.
   Value index_expr(const ast::Index& node, Span span);
   /// Converts an index to a typed integer; reports other values.
   Value as_index(const Value& value);
@@ -64,14 +95,16 @@ class Expressions : Part {
   Value places_in_rows(const Value& index, HostExprId cols, Span span);
   /// A host expression with loop variables as leaves; nothing if there is none.
   std::optional<HostExprId> symbolic(ast::ExprId id);
-  /// `base[range]`.
-  Value slice(const Value& base, const ast::Range& range, Span span);
+  /// The range of a slice of `size` elements or lines.
+  std::optional<Bounds> bounds(const ast::Range& range, HostExprId size, Span span);
+  /// `base[bounds]`.
+  Value cut(const Value& base, const Bounds& bounds, Span span);
   /// `size` elements from a place that the device computes.
   Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
   /// A slice between bounds that the host computes.
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
-  /// The range `a..b` of an assignment as indices a, a + 1 … b - 1.
-  Value index_of_range(const ast::Range& range, const Type& type, Span span);
+  /// A range as indices a, a + 1 … b - 1.
+  Value indices_of(const Bounds& bounds, HostExprId size, Span span);
 
  private:
   Value builtin_name(const ast::Name& name);
@@ -86,6 +119,10 @@ class Expressions : Part {
   Value if_expr(const ast::If& node, Span span);
   std::optional<bool> decided_condition(const Value& chosen_by);
   Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
+  bool holds_as_equal(const Value& chosen_by, HostOp op, const Value& counted, const Value& other);
+  bool differ_in_counts(const Value& a, const Value& b);
+  Value join_counted(const Value& test, const Value& a, const Value& b, Span span);
+  Value cut_to(const Value& counted, HostExprId size, Span span);
   std::optional<DType> type_of_choice(const Value& a, const Value& b);
   bool is_exact_choice(const Value& a, const Value& b);
   bool are_of_one_shape(const Value& a, const Value& b, bool have_type, Span span);
@@ -109,7 +146,22 @@ class Expressions : Part {
   Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
   void report_repeats(const ast::Assign& node, Span span);
   void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
-  Value index_value(const Value& base, ast::ExprId id, Span span);
+  std::optional<Place> place(ast::ExprId id, HostExprId size, Span span);
+  Value at_place(const Value& base, const Place& place, Span span);
+  Value cut_typed(const Value& base, const Bounds& bounds, Span span);
+  bool holds_bounds(HostExprId begin, HostExprId end, HostExprId size, Span span);
+  // Rows and columns (rows_and_columns.cpp).
+  Value at_places(const Value& base, const Place& rows, const Place& cols, Span span);
+  bool is_line(const Place& place);
+  Value gather_pairs(const Value& base, const Place& rows, const Place& cols, Span span);
+  std::optional<std::pair<Value, std::optional<Value>>> number_in(const Value& given,
+                                                                  HostExprId size, Span span);
+  Value number_of_pair(const Value& rows, const Value& cols, const Type& shape, Span span);
+  bool has_no_pair_twice(const Value& rows, const Value& cols, const Type& pairs);
+  bool holds_numbers(const Type& shape, bool is_proved, Span span);
+  std::optional<Target> target_of(const Place& rows, const Type& shape, Span span);
+  std::optional<Target> target_of(const Place& rows, const Place& cols, const Type& shape,
+                                  Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);
   Value gather_rows(const Value& base, const Value& index, Span span);

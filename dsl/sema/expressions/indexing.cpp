@@ -9,14 +9,8 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-namespace {
-
-constexpr std::int64_t kNoPlace = UINT32_MAX;
-
-}  // namespace
-
 Value Expressions::index_expr(const ast::Index& node, Span span) {
-  Value base = FOUND(expr(node.base));
+  const Value base = FOUND(expr(node.base));
   const auto indices = tree().list(node.indices);
   const bool is_array = base.kind == ValueKind::Table || (base.is_typed() && base.type.rank > 0);
   const std::size_t rank = is_array ? types_.value_type(base).rank : 0;
@@ -25,35 +19,30 @@ Value Expressions::index_expr(const ast::Index& node, Span span) {
     if (is_array) diag.note(rank == 1 ? "it takes 1 index" : "it takes at most 2 indices");
     return error_value(span);
   }
-  for (ast::ExprId index : indices) {
-    const bool is_matrix = is_by_rows() && rank == 2;
-    const bool is_range = std::holds_alternative<ast::Range>(tree()[index].node);
-    if (is_matrix && (is_range || indices.size() > 1))
-      return all_.items.not_by_rows("a slice", span);
-    Value next = FOUND(index_value(base, index, span));
-    // numpy would take columns with the next index, not rows of what was selected.
-    if (index != indices.back() && types_.value_type(next).rank >= types_.value_type(base).rank)
-      return mistake<DiagKind::IndexOfRows>(tree()[index].span);
-    base = std::move(next);
-  }
-  return base;
+  const bool is_range = std::holds_alternative<ast::Range>(tree()[indices[0]].node);
+  if (is_by_rows() && rank == 2 && (is_range || indices.size() > 1))
+    return all_.items.not_by_rows("a slice", span);
+  const Type shape = types_.value_type(base);
+  const Place rows = FOUND(place(indices[0], shape.dims[0], span));
+  if (indices.size() == 1) return at_place(base, rows, span);
+  const Place cols = FOUND(place(indices[1], shape.dims[1], span));
+  return at_places(base, rows, cols, span);
 }
 
-Value Expressions::index_value(const Value& base, ast::ExprId id, Span span) {
-  if (base.kind != ValueKind::Table && (!base.is_typed() || base.type.rank == 0))
-    return mistake<DiagKind::BadIndex>(tree()[id].span, text_.describe(base));
+std::optional<Place> Expressions::place(ast::ExprId id, HostExprId size, Span span) {
+  Place found{.span = tree()[id].span};
   if (const auto* range = std::get_if<ast::Range>(&tree()[id].node)) {
-    if (base.kind != ValueKind::Table) return slice(conversions_.unmet(base), *range, span);
-    Value cut = FOUND(slice(conversions_.materialize(base), *range, span));
-    // The names in the range have their meaning only here.
-    return all_.numbers.made_of_exact(base, span, [=, this](const Value& made) {
-      Expr again = out_.exprs[cut.expr.index()];
-      again.args[0] = made.expr;
-      again.type.dtype = made.type.dtype;
-      return build_.typed(std::move(again));
-    });
+    found.bounds = FOUND(bounds(*range, size, span));
+  } else {
+    found.at = FOUND(expr(id));
   }
-  const Value index = FOUND(expr(id));
+  return found;
+}
+
+Value Expressions::at_place(const Value& base, const Place& place, Span span) {
+  if (base.is_error()) return base;
+  if (place.bounds) return cut(base, *place.bounds, span);
+  const Value& index = place.at;
   const bool is_by_row = base.table_cols != 0;
   const bool is_known = base.kind == ValueKind::Table && !(is_by_row && is_by_rows()) &&
                         index.is_host() && pool().is_const(index.host) &&
@@ -151,68 +140,6 @@ Value Expressions::gather_flat(const Value& base, const Value& index, Span span)
   return result;
 }
 
-// Turns a row of column numbers for each row of a matrix with `cols` columns into places in the
-// flat array: j * cols + i[j, k]. A number that may not be a column becomes the largest integer,
-// which is not a valid place, so that it never means an element of another row.
-Value Expressions::places_in_rows(const Value& index, HostExprId cols, Span span) {
-  const HostExprId width = index.type.dims[1], count = sizes_.num_elems(index.type);
-  const HostExprId places = pool().mul(index.type.dims[0], cols);
-  const bool is_proved = all_.facts.is_in_bounds(index, cols);
-  // The number of all places, or one less if the last number means "none".
-  const HostExprId most = pool().const_int(is_proved ? kNoPlace + 1 : kNoPlace);
-  const std::string what = sizes_.size_text(places) + " elements are numbered by 32 bits";
-  if (!build_.require_at_most(places, most, what, span)) return error_value(span);
-  const Type flat = vector_type(kU32, count);
-  const Value number =
-      build_.builtin(BuiltinId::iota, flat, {}, span, [&](Expr& e) { e.size = count; });
-  const Value row = all_.operators.scalar_op(
-      ScalarOp::div, {number, conversions_.coerce(host_value(width, span), kU32)}, span, "/");
-  const Value begin = all_.operators.scalar_op(
-      ScalarOp::mul, {row, conversions_.coerce(host_value(cols, span), kU32)}, span, "*");
-  const Value column = all_.operators.reshaped(conversions_.convert(index, kU32, span), flat, span);
-  Value at = all_.operators.scalar_op(ScalarOp::add, {begin, column}, span, "+");
-  if (!is_proved) {
-    const Value own = all_.operators.reshaped(index, flat, span);
-    const Value none = conversions_.coerce(host_value(pool().const_int(kNoPlace), span), kU32);
-    at = all_.operators.scalar_op(ScalarOp::select, {is_column(own, column, cols, span), at, none},
-                                  span, "[]");
-  }
-  if (at.is_error()) return at;
-  at.facts = {};
-  if (is_proved) {
-    at.facts.limit = places;
-    at.facts.unique = index.facts.unique_in_rows;
-    at.facts.assumed = index.facts.assumed;
-  }
-  return at;
-}
-
-// `column` is `index` as u32, where negative numbers are 0.
-Value Expressions::is_column(const Value& index, const Value& column, HostExprId cols, Span span) {
-  Value below = all_.operators.scalar_op(
-      ScalarOp::lt, {column, conversions_.coerce(host_value(cols, span), kU32)}, span, "[]");
-  if (index.is_error() || !is_signed_int(index.type.dtype)) return below;
-  const Value zero = host_value(pool().const_int(0), span);
-  const Value begins = all_.operators.scalar_op(ScalarOp::ge, {index, zero}, span, "[]");
-  return all_.operators.scalar_op(ScalarOp::bit_and, {begins, below}, span, "[]");
-}
-
-// x[i] with a matrix of column numbers, one row of them for each row of x: element [j, k] is x[j,
-// i[j, k]].
-Value Expressions::gather_rows(const Value& base, const Value& index, Span span) {
-  if (!prover_.proves_equal(base.type.dims[0], index.type.dims[0])) {
-    return all_.operators.cannot_combine("[]", base, index, span, false);
-  }
-  Value at = FOUND(places_in_rows(index, base.type.dims[1], span));
-  const Value all = all_.operators.reshaped(
-      base, vector_type(base.type.dtype, sizes_.num_elems(base.type)), span);
-  const Value found = gather(all, at, span);
-  if (!found.is_error()) out_.exprs[found.expr.index()].size = base.type.dims[1];
-  Type type = index.type;
-  type.dtype = base.type.dtype;
-  return found.is_error() ? found : all_.operators.reshaped(found, type, span);
-}
-
 std::optional<HostExprId> Expressions::symbolic(ast::ExprId id) {
   const ModeScope scope(mode_);
   mode_.in_leaves = true;
@@ -233,25 +160,45 @@ bool Expressions::has_loop_leaf(HostExprId id) {
   return found;
 }
 
-Value Expressions::slice(const Value& base, const ast::Range& range, Span span) {
+std::optional<Bounds> Expressions::bounds(const ast::Range& range, HostExprId size, Span span) {
   const auto known = [&](ast::ExprId id) {
     const std::size_t errors = reporter_.num_errors();
-    const auto size = symbolic(id);
-    if (!size && reporter_.num_errors() == errors) {
+    const auto found = symbolic(id);
+    if (!found && reporter_.num_errors() == errors) {
       reporter_.report<DiagKind::NotKnownOnHost>(tree()[id].span, "a slice");
     }
-    return size;
+    return found;
   };
-  if (base.is_error()) return base;
   const auto begin = range.lo ? known(range.lo) : std::optional(pool().const_int(0));
-  auto end = range.hi ? known(range.hi) : std::optional(base.type.dims[0]);
-  if (!begin || !end || base.is_error()) return error_value(span);
+  auto end = range.hi ? known(range.hi) : std::optional(size);
+  if (!begin || !end) return std::nullopt;
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
-  if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return make_slice(base, *begin, *end, span);
-  const HostExprId size = sizes_.length_of(*begin, *end);
-  if (has_loop_leaf(size)) return mistake<DiagKind::NotKnownOnHost>(span, "the length of a slice");
-  const Value first = range.lo ? expr(range.lo) : host_value(*begin, span);
-  return slice_at(base, as_index(first), size, span);
+  Bounds found{.begin = *begin, .end = *end, .is_whole = !range.lo && !range.hi};
+  if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return found;
+  found.size = sizes_.length_of(*begin, *end);
+  if (has_loop_leaf(found.size))
+    return mistake<DiagKind::NotKnownOnHost>(span, "the length of a slice");
+  found.first = FOUND(as_index(range.lo ? expr(range.lo) : host_value(*begin, span)));
+  return found;
+}
+
+Value Expressions::cut(const Value& base, const Bounds& bounds, Span span) {
+  if (base.is_error()) return base;
+  if (base.kind != ValueKind::Table) return cut_typed(conversions_.unmet(base), bounds, span);
+  const Value part = FOUND(cut_typed(conversions_.materialize(base), bounds, span));
+  // Its bounds were checked once, whatever type the elements take.
+  return all_.numbers.made_of_exact(base, span, [=, this](const Value& made) {
+    Expr again = out_.exprs[part.expr.index()];
+    again.args[0] = made.expr;
+    again.type.dtype = made.type.dtype;
+    return build_.typed(std::move(again));
+  });
+}
+
+Value Expressions::cut_typed(const Value& base, const Bounds& bounds, Span span) {
+  if (base.is_error()) return base;
+  return bounds.size ? slice_at(base, bounds.first, bounds.size, span)
+                     : make_slice(base, bounds.begin, bounds.end, span);
 }
 
 Value Expressions::slice_at(const Value& base, const Value& begin, HostExprId size, Span span) {
@@ -270,14 +217,16 @@ Value Expressions::make_slice(const Value& base, HostExprId begin, HostExprId en
       base, span, [&](const Value& counted) { return slice_of(counted, begin, end, span); });
 }
 
+bool Expressions::holds_bounds(HostExprId begin, HostExprId end, HostExprId size, Span span) {
+  return build_.require_nonnegative(begin, "the begin of a slice is not negative", span) &&
+         build_.require_at_most(begin, end, "a slice ends behind its begin", span) &&
+         build_.require_at_most(end, size, "the slice ends at most at " + sizes_.size_text(size),
+                                span);
+}
+
 Value Expressions::slice_of(const Value& base, HostExprId begin, HostExprId end, Span span) {
   const HostExprId size = base.type.dims[0];
-  const bool is_possible =
-      build_.require_nonnegative(begin, "the begin of a slice is not negative", span) &&
-      build_.require_at_most(begin, end, "a slice ends behind its begin", span) &&
-      build_.require_at_most(end, size, "the slice ends at most at " + sizes_.size_text(size),
-                             span);
-  if (!is_possible) return error_value(span);
+  if (!holds_bounds(begin, end, size, span)) return error_value(span);
   Expr made{.kind = ExprKind::Slice, .type = base.type, .span = span, .size = begin, .size2 = end};
   made.type.dims[0] = sizes_.length_of(begin, end);
   made.args = {base.expr};
@@ -285,27 +234,6 @@ Value Expressions::slice_of(const Value& base, HostExprId begin, HostExprId end,
   Value result = build_.typed(std::move(made));
   result.facts = base.facts;
   return result;
-}
-
-Value Expressions::index_of_range(const ast::Range& range, const Type& type, Span span) {
-  const auto begin =
-      range.lo ? all_.numbers.host_size(range.lo, "a slice") : std::optional(pool().const_int(0));
-  auto end = range.hi ? all_.numbers.host_size(range.hi, "a slice") : std::optional(type.dims[0]);
-  if (!begin || !end) return error_value(span);
-  if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
-  const bool is_possible =
-      build_.require_nonnegative(*begin, "the begin of a slice is not negative", span) &&
-      build_.require_at_most(*begin, *end, "a slice ends behind its begin", span) &&
-      build_.require_at_most(*end, type.dims[0],
-                             "the slice ends at most at " + sizes_.size_text(type.dims[0]), span);
-  if (!is_possible) return error_value(span);
-  const HostExprId size = sizes_.length_of(*begin, *end);
-  const Value numbers = build_.builtin(BuiltinId::iota, vector_type(kU32, size), {}, span,
-                                       [&](Expr& e) { e.size = size; });
-  Value index = all_.operators.scalar_op(
-      ScalarOp::add, {numbers, conversions_.coerce(host_value(*begin, span), kU32)}, span, "+");
-  index.facts = {true, true, type.dims[0]};
-  return index;
 }
 
 }  // namespace cinch::sema

@@ -305,51 +305,53 @@ void Expressions::assign_indexed(const ast::Assign& node, const Symbol& symbol, 
                                  Span span) {
   const auto indices = tree().list(node.indices);
   const Value value = expr(node.value);
-  if (type.rank == 0 || indices.size() != 1) {
-    reporter_.report<DiagKind::CannotIndex>(node.target.span, sizes_.type_text(type))
-        .note(type.rank == 2 ? "an assignment to a matrix takes one index, of a row: change a copy "
-                               "of the row (`let mut row = " +
-                                   node.target.text + "[i]`) and store it"
-                             : "an assignment takes one index, of an element");
+  const bool is_pair = indices.size() == 2 && type.rank == 2 && !is_by_rows();
+  if (type.rank == 0 || (indices.size() != 1 && !is_pair)) {
+    auto& diag = reporter_.report<DiagKind::CannotIndex>(node.target.span, sizes_.type_text(type));
+    if (type.rank == 1) diag.note("an assignment takes one index, of an element");
     return;
   }
-  const auto* range = std::get_if<ast::Range>(&tree()[indices[0]].node);
-  Value raw = range == nullptr ? expr(indices[0]) : Value{};
-  if (node.is_update && raw.is_typed()) raw = build_.shared(raw, "place");
-  const Value index =
-      range == nullptr ? as_index(raw) : index_of_range(*range, type, tree()[indices[0]].span);
-  if (index.is_error() || value.is_error()) return;
-  if (index.type.rank > 1) {
-    reporter_.report<DiagKind::BadIndex>(index.span, text_.describe(index));
-    return;
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    auto found = place(indices[i], type.dims[i], span);
+    if (!found) return;
+    if (node.is_update && found->at.is_typed()) found->at = build_.shared(found->at, "place");
+    places.push_back(*std::move(found));
   }
-  const auto report = [this, &node, at = index.span] { report_repeats(node, at); };
+  if (value.is_error()) return;
+  const bool is_by_element = is_pair && !places[1].is_whole();
+  const auto target = is_by_element ? target_of(places[0], places[1], type, span)
+                                    : target_of(places[0], type, span);
+  if (!target) return;
+  const Value& index = target->index;
+  const auto report = [this, &node, at = tree()[indices[0]].span] { report_repeats(node, at); };
   if (index.type.rank == 1 && !all_.facts.holds(index.facts.unique, index.facts, report)) return;
-  Type stored = scalar_type(type.dtype);
-  if (type.rank == 1 && index.type.rank == 1) stored = vector_type(type.dtype, index.type.dims[0]);
-  if (type.rank == 2 && index.type.rank == 0) stored = vector_type(type.dtype, type.dims[1]);
-  if (type.rank == 2 && index.type.rank == 1) {
-    stored = matrix_type(type.dtype, index.type.dims[0], type.dims[1]);
-  }
   Value given = value;
   if (node.is_update) {
     const Value whole = symbol_value(symbol, node.target);
-    const Value before = range == nullptr ? gather(whole, raw, span) : slice(whole, *range, span);
+    const Value before =
+        is_pair ? at_places(whole, places[0], places[1], span) : at_place(whole, places[0], span);
     if (before.is_error()) return;
     given = update(node.op, before, value, span);
   }
-  const Value made = conversions_.fit_to(given, stored, node.target.text + "[…]", span);
+  Value made = conversions_.fit_to(given, target->stored, node.target.text + "[…]", span);
   if (made.is_error()) return;
+  if (is_by_element) {
+    Type flat = index.type;
+    flat.dtype = type.dtype;
+    made = all_.operators.reshaped(made, flat, span);
+  }
   Stmt store{StmtKind::AssignIndexed, span};
   store.is_state = symbol.kind == SymbolKind::State;
   store.index = symbol.index;
   if (!store.is_state) store.var = symbol.value.var;
   store.expr = made.expr;
   store.expr2 = index.expr;
+  store.is_by_element = is_by_element;
   store.proved_unique = true;
-  const bool is_host = raw.is_host() && !pool().has_count(type.dims[0]);
-  if (is_host) check_host_index(raw, type.dims[0], index.span);
-  store.proved_in_bounds = is_host || all_.facts.is_in_bounds(index, type.dims[0]);
+  store.proved_in_bounds =
+      target->is_in_bounds ||
+      all_.facts.is_in_bounds(index, is_by_element ? sizes_.num_elems(type) : type.dims[0]);
   build_.push(std::move(store));
 }
 

@@ -78,6 +78,23 @@ Value Operators::floor_div_call(const CallArgs& args) {
 
 // `@`, orthonormalize and hadamard.
 
+Value Operators::outer_call(const CallArgs& args) {
+  std::vector<Value> sides = conversions_.unmet_together(
+      {all_.exprs.expr(args.positional[0]), all_.exprs.expr(args.positional[1])});
+  const auto dtype = types_.meet(sides[0], sides[1]);
+  for (Value& side : sides) {
+    if (side.is_error()) return side;
+    const Value made =
+        FOUND(dtype ? conversions_.coerce(side, *dtype) : conversions_.materialize(side));
+    if (!made.is_typed() || made.type.rank != 1)
+      return mistake<DiagKind::NeedsVector>(side.span, args.name, text_.describe(side));
+    side = FOUND(all_.calls.check_lambda_array(made));
+  }
+  const HostExprId rows = sides[0].type.dims[0], one = pool().const_int(1);
+  const Value column = reshaped(sides[0], matrix_type(sides[0].type.dtype, rows, one), args.span);
+  return scalar_op(ScalarOp::mul, {column, as_row(sides[1], column.type)}, args.span, args.name);
+}
+
 Value Operators::matmul(const Value& a_in, const Value& b_in, Span span) {
   const std::vector<Value> sides = conversions_.unmet_together({a_in, b_in});
   Value a = conversions_.materialize(sides[0]), b = conversions_.materialize(sides[1]);

@@ -2,7 +2,6 @@
 #include "dsl/sema/operators/operators.h"
 
 #include "dsl/sema/elaboration/elaboration.h"
-#include "runtime/core/check.h"
 
 namespace cinch::sema {
 
@@ -39,33 +38,97 @@ Value Operators::pack_call(const CallArgs& args) {
   });
 }
 
-Value Operators::concat_call(const CallArgs& args) {
+// The operands of `concat` or `stack`, in a common type.
+std::optional<std::vector<Value>> Operators::parts_of(const CallArgs& args) {
   std::vector<Value> parts;
-  for (ast::ExprId id : args.positional) {
-    parts.push_back(all_.exprs.expr(id));
-    if (parts.back().is_error()) return error_value(args.span);
-  }
+  for (ast::ExprId id : args.positional) parts.push_back(FOUND(all_.exprs.expr(id)));
   parts = conversions_.unmet_together(std::move(parts));
   std::optional<DType> dtype;
   for (const Value& part : parts) {
     const auto own = types_.own_dtype(part);
     if (own && (!dtype || widens_losslessly(*dtype, *own))) dtype = own;
   }
-  HostExprId size;
-  std::vector<ExprId> operands;
-  for (const Value& part : parts) {
-    const Value x = dtype ? conversions_.coerce(part, *dtype) : conversions_.materialize(part);
-    if (x.is_error() || all_.calls.check_lambda_array(x).is_error()) return error_value(args.span);
-    if (x.type.rank != 1)
+  const Value first = parts.front();
+  for (Value& part : parts) {
+    const Value x =
+        FOUND(dtype ? conversions_.coerce(part, *dtype) : conversions_.materialize(part));
+    if (all_.calls.check_lambda_array(x).is_error()) return std::nullopt;
+    const bool is_matrix = args.id == BuiltinId::concat && x.type.rank == 2;
+    if (x.type.rank != 1 && !is_matrix)
       return mistake<DiagKind::NeedsVector>(part.span, args.name, text_.describe(part));
     if (!dtype) dtype = x.type.dtype;
-    if (x.type.dtype != *dtype) return cannot_combine(args.name, parts.front(), part, args.span);
-    size = size ? pool().add(size, x.type.dims[0]) : x.type.dims[0];
-    operands.push_back(x.expr);
+    const bool fits = x.type.dtype == *dtype && x.type.rank == types_.value_type(first).rank;
+    if (!fits) {
+      cannot_combine(args.name, first, part, args.span);
+      return std::nullopt;
+    }
+    part = x;
   }
-  CINCH_CHECK(dtype, "a concatenation of no arrays");
-  return build_.builtin(BuiltinId::concat, vector_type(*dtype, size), std::move(operands),
-                        args.span);
+  return parts;
+}
+
+// Axis -1: all their elements, one part after the other.
+Value Operators::joined(std::vector<Value> parts, const Type& type, int axis, Span span) {
+  std::vector<ExprId> operands;
+  for (Value& part : parts) {
+    const Type flat = vector_type(type.dtype, sizes_.num_elems(part.type));
+    operands.push_back((axis < 0 ? reshaped(part, flat, span) : part).expr);
+  }
+  Type made = type;
+  if (axis < 0) made = vector_type(type.dtype, sizes_.num_elems(type));
+  const Value all = build_.builtin(BuiltinId::concat, made, std::move(operands), span,
+                                   [&](Expr& e) { e.axis = static_cast<std::int8_t>(axis); });
+  return reshaped(all, type, span);
+}
+
+Value Operators::concat_call(const CallArgs& args) {
+  std::vector<Value> parts = FOUND(parts_of(args));
+  const int axis = FOUND(all_.calls.axis(args, parts.front()));
+  const int line = axis == 1 ? 1 : 0;
+  Type type = parts.front().type;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const Type& next = parts[i].type;
+    if (type.rank == 2 && !prover_.proves_equal(type.dims[1 - line], next.dims[1 - line]))
+      return cannot_combine(args.name, parts.front(), parts[i], args.span, false);
+    type.dims[line] = pool().add(type.dims[line], next.dims[line]);
+  }
+  return joined(std::move(parts), type, line == 1 ? 1 : -1, args.span);
+}
+
+Value Operators::stack_call(const CallArgs& args) {
+  std::int64_t axis = 0;
+  if (const auto at = args.named.find("axis"); at != args.named.end()) {
+    axis = FOUND(all_.numbers.constant_int(at->second->value));
+    if (axis != 0 && axis != 1)
+      return mistake<DiagKind::OutOfRange>(at->second->span, "axis " + std::to_string(axis),
+                                           "0 and 1");
+  }
+  std::vector<Value> parts = FOUND(parts_of(args));
+  const HostExprId length = parts.front().type.dims[0];
+  for (const Value& part : parts) {
+    if (!prover_.proves_equal(part.type.dims[0], length))
+      return cannot_combine(args.name, parts.front(), part, args.span, false);
+  }
+  const HostExprId num = pool().const_int(static_cast<std::int64_t>(parts.size()));
+  const Type rows = matrix_type(parts.front().type.dtype, num, length);
+  const Value all = joined(std::move(parts), rows, -1, args.span);
+  return axis == 0 ? all : transposed(all, args.span);
+}
+
+Value Operators::flip_call(const CallArgs& args) {
+  const Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
+  const int along = FOUND(all_.calls.line_axis(args, x));
+  const Value lines = along == 1 ? transposed(x, args.span) : x;
+  const HostExprId length = lines.type.dims[0];
+  const Value number = build_.builtin(BuiltinId::iota, vector_type(kU32, length), {}, args.span,
+                                      [&](Expr& e) { e.size = length; });
+  const Value end = conversions_.coerce(host_value(length, args.span), kU32);
+  const Value one = host_value(pool().const_int(1), args.span);
+  Value index = scalar_op(ScalarOp::sub, {end, number}, args.span, "-");
+  index = FOUND(scalar_op(ScalarOp::sub, {index, one}, args.span, "-"));
+  index.facts = {.unique = true, .limit = length};
+  const Value turned = all_.exprs.gather(lines, index, args.span);
+  return along == 1 && !turned.is_error() ? transposed(turned, args.span) : turned;
 }
 
 Value Operators::slice_call(const CallArgs& args) {
@@ -151,9 +214,15 @@ Value Operators::transpose_call(const CallArgs& args) {
   const Value given = all_.exprs.expr(args.positional[0]);
   if (given.kind == ValueKind::Table && given.table_cols != 0) return transposed_table(given);
   Value x = FOUND(all_.calls.matrix_of(all_.calls.operand_of(given), args.name));
-  return build_.builtin(BuiltinId::transpose,
-                        matrix_type(x.type.dtype, x.type.dims[1], x.type.dims[0]), {x.expr},
-                        args.span);
+  return transposed(x, args.span);
+}
+
+Value Operators::transposed(const Value& x, Span span) {
+  Value result =
+      build_.builtin(BuiltinId::transpose,
+                     matrix_type(x.type.dtype, x.type.dims[1], x.type.dims[0]), {x.expr}, span);
+  result.facts = {.unique = x.facts.unique, .limit = x.facts.limit, .assumed = x.facts.assumed};
+  return result;
 }
 
 Value Operators::chunk_call(const CallArgs& args) {

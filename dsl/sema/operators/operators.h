@@ -1,5 +1,6 @@
 // The operators of the language, by group.
 #pragma once
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -24,6 +25,7 @@ class Operators : Part {
   /// Reports operands that do not fit and returns nothing.
   std::optional<Type> broadcast(std::span<const Value> args, Span span, std::string_view name);
   Value reshaped(const Value& value, const Type& type, Span span);
+  Value transposed(const Value& value, Span span);
   /// Repeats the value's elements to fill a shape that it broadcasts to.
   Value repeated(const Value& value, const Type& shape, Span span);
 
@@ -73,14 +75,20 @@ class Operators : Part {
   // Filters and sorts, and facts about their indices.
   /// `filter` and `nonzero`.
   Value filter_call(const CallArgs& args);
+  /// The elements (or their indices) where a mask is true. `args` names who filters.
+  Value filtered(const CallArgs& args, const Value& x, const Value& where, HostExprId limit);
   /// `sort`, `argsort` and `sort_by_key`.
   Value sort_call(const CallArgs& args);
   /// `top_k`, `kth_largest` and `median`.
   Value top_k_call(const CallArgs& args);
+  Value quantile_call(const CallArgs& args);
+  Value searchsorted_call(const CallArgs& args);
 
   // Operators that move elements.
   Value pack_call(const CallArgs& args);
   Value concat_call(const CallArgs& args);
+  Value stack_call(const CallArgs& args);
+  Value flip_call(const CallArgs& args);
   Value slice_call(const CallArgs& args);
   Value reshape_call(const CallArgs& args);
   Value transpose_call(const CallArgs& args);
@@ -96,6 +104,7 @@ class Operators : Part {
   Value stochastic_round_call(const CallArgs& args);
 
   // Matrix operators: products, orthonormal bases and Hadamard transforms.
+  Value outer_call(const CallArgs& args);
   /// `a @ b`.
   Value matmul(const Value& a, const Value& b, Span span);
   /// Any other matrix operator.
@@ -115,7 +124,15 @@ class Operators : Part {
   bool joins_scalars(std::size_t first_expr, std::size_t first_stmt);
   std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,
                                                      Value& init);
+  std::optional<int> ranked_axis(const CallArgs& args, const Value& x);
   Value top_k_of(const CallArgs& args, const Value& x, std::optional<HostExprId> given_k);
+  Value kth_largest_node(const Value& x, int along, HostExprId k, Span span);
+  Value quantile_of(const CallArgs& args, const Value& x, HostExprId q);
+  Value ranked_where(const CallArgs& args, const Value& x, HostExprId q,
+                     const std::function<Value(const Value&)>& of_all);
+  Value or_least(const Value& x, const Value& mask, Span span);
+  std::optional<std::vector<Value>> parts_of(const CallArgs& args);
+  Value joined(std::vector<Value> parts, const Type& type, int axis, Span span);
   std::optional<Value> reshaped_table(const Value& table, std::span<const HostExprId> dims);
   static Value transposed_table(const Value& table);
   // `in_rows`: values, indices and result consist of rows, and each index stays in its row.

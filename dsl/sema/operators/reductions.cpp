@@ -27,9 +27,11 @@ enum class ReducedAs : std::uint8_t { Arithmetic, Float, Index, Bools, Count };
 ReducedAs reduced_as(BuiltinId id) {
   switch (id) {
     case BuiltinId::mean:
+    case BuiltinId::var:
     case BuiltinId::std:
     case BuiltinId::norm2:
       return ReducedAs::Float;
+    case BuiltinId::argmin:
     case BuiltinId::argmax:
       return ReducedAs::Index;
     case BuiltinId::any:
@@ -188,7 +190,7 @@ Value Operators::scan_call(const CallArgs& args) {
   Value x = FOUND(all_.calls.array_operand(args.positional[0], args.name));
   const auto along = FOUND(all_.calls.line_axis(args, x));
   std::vector<ExprId> operands;
-  if (args.id == BuiltinId::cumsum) {
+  if (args.id != BuiltinId::scan) {
     x = conversions_.arithmetic(x);
     operands = {x.expr};
   } else {

@@ -1,4 +1,7 @@
-// filter, nonzero, sorts, top_k and kth_largest.
+// filter, nonzero, sorts, top_k, kth_largest, quantiles and searchsorted.
+#include <limits>
+#include <utility>
+
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/operators/operators.h"
 
@@ -21,14 +24,20 @@ Value Operators::filter_call(const CallArgs& args) {
   if (args.named.contains("limit")) {
     limit = FOUND(all_.calls.named_size(args, "limit"));
   }
+  return filtered(args, x, where, limit);
+}
+
+Value Operators::filtered(const CallArgs& args, const Value& x, const Value& where,
+                          HostExprId limit) {
   const HostExprId len = x.type.dims[0];
   const auto found = FOUND(all_.counts.count_of_mask(where, limit, len, args.span));
   const std::uint32_t index = found;
   const HostExprId count = pool().count(index, out_.info.counts[index].bound);
-  const bool is_filter = args.id == BuiltinId::filter;
+  const bool is_filter = args.id != BuiltinId::nonzero;
   std::vector<ExprId> operands{x.expr};
   if (is_filter) operands.push_back(where.expr);
-  Value result = build_.builtin(args.id, vector_type(is_filter ? x.type.dtype : kU32, count),
+  Value result = build_.builtin(is_filter ? BuiltinId::filter : BuiltinId::nonzero,
+                                vector_type(is_filter ? x.type.dtype : kU32, count),
                                 std::move(operands), args.span, [&](Expr& e) {
                                   e.index = index;
                                   e.size = limit;
@@ -79,23 +88,60 @@ Value Operators::top_k_call(const CallArgs& args) {
   std::optional<HostExprId> k;
   if (args.id != BuiltinId::median) k = FOUND(all_.calls.size_arg(args.positional[1], args.name));
   if (given.is_error()) return error_value(args.span);
-  return build_.behind_filter(given, args.span,
-                              [&](const Value& x) { return top_k_of(args, x, k); });
+  const auto of_all = [&](const Value& all) {
+    return build_.behind_filter(all, args.span,
+                                [&](const Value& x) { return top_k_of(args, x, k); });
+  };
+  if (!args.named.contains("where")) return of_all(given);
+  if (args.id == BuiltinId::median) return ranked_where(args, given, {}, of_all);
+  const Value mask = FOUND(all_.calls.mask(args, given.type));
+  return of_all(FOUND(or_least(given, mask, args.span)));
+}
+
+// Elements that the mask leaves out rank below all others.
+Value Operators::or_least(const Value& x, const Value& mask, Span span) {
+  const DType type = x.type.dtype;
+  const HostExprId least = is_float(type)
+                               ? pool().const_f64(-std::numeric_limits<double>::infinity())
+                           : is_bool(type) ? pool().const_bool(false)
+                                           : pool().const_int(min_int(type));
+  const Value none = FOUND(conversions_.coerce(host_value(least, span), type));
+  return scalar_op(ScalarOp::select, {mask, x, none}, span, "where:");
+}
+
+// Selection works along rows, or on a vector.
+std::optional<int> Operators::ranked_axis(const CallArgs& args, const Value& x) {
+  const auto along = FOUND(all_.calls.axis(args, x));
+  if (along == 0) {
+    reporter_
+        .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
+                                   "`axis: 0`")
+        .note("of the columns of a matrix m: `" + args.name + "(transpose(m), " +
+              (args.id == BuiltinId::median     ? ""
+               : args.id == BuiltinId::quantile ? "q, "
+                                                : "k, ") +
+              "axis: 1)`");
+    return std::nullopt;
+  }
+  if (!is_known_line(x, along, args.name)) return std::nullopt;
+  if (x.type.rank == 1 || along >= 0) return along;
+  reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
+      .note("of a matrix: per row, with `axis: 1`");
+  return std::nullopt;
+}
+
+Value Operators::kth_largest_node(const Value& x, int along, HostExprId k, Span span) {
+  const Type type =
+      x.type.rank == 2 ? reduced_type(x.type, 1, x.type.dtype) : scalar_type(x.type.dtype);
+  return build_.builtin(BuiltinId::kth_largest, type, {x.expr}, span, [&](Expr& e) {
+    e.size = k;
+    e.axis = static_cast<std::int8_t>(along);
+  });
 }
 
 // Without `k` the median: of so many elements the lower middle one.
 Value Operators::top_k_of(const CallArgs& args, const Value& x, std::optional<HostExprId> given_k) {
-  const auto along = FOUND(all_.calls.axis(args, x));
-  if (along == 0)
-    return error_value(
-        reporter_
-            .report<DiagKind::BadType>(args.named.find("axis")->second->span, "`axis: 1`, rows",
-                                       "`axis: 0`")
-            .note("of the columns of a matrix m: `" + args.name + "(transpose(m), k, axis: 1)`"));
-  if (!is_known_line(x, along, args.name)) return error_value(args.span);
-  if (x.type.rank == 2 && along < 0)
-    return error_value(reporter_.report<DiagKind::NeedsVector>(x.span, args.name, text_.describe(x))
-                           .note("of a matrix: per row, with `axis: 1`"));
+  const auto along = FOUND(ranked_axis(args, x));
   const HostExprId len = x.type.dims[x.type.rank - 1];
   const bool is_possible =
       !given_k ||
@@ -106,21 +152,100 @@ Value Operators::top_k_of(const CallArgs& args, const Value& x, std::optional<Ho
   const HostExprId lower_half =
       pool().div(pool().sub(len, pool().const_int(1)), pool().const_int(2));
   const HostExprId k = given_k.value_or(pool().sub(len, lower_half));
-  const BuiltinId id = given_k ? args.id : BuiltinId::kth_largest;
+  if (args.id != BuiltinId::top_k) return kth_largest_node(x, along, k, args.span);
   Type type = vector_type(kU32, k);
   if (x.type.rank == 2) type = matrix_type(kU32, x.type.dims[0], k);
-  if (id == BuiltinId::kth_largest) {
-    type = x.type.rank == 2 ? reduced_type(x.type, 1, x.type.dtype) : scalar_type(x.type.dtype);
-  }
-  Value result = build_.builtin(id, type, {x.expr}, args.span, [&](Expr& e) {
+  Value result = build_.builtin(args.id, type, {x.expr}, args.span, [&](Expr& e) {
     e.size = k;
     e.axis = static_cast<std::int8_t>(along);
   });
-  if (id == BuiltinId::top_k) {
-    result.facts.limit = len;
-    result.facts.unique = result.facts.ascending = x.type.rank == 1;
-    result.facts.unique_in_rows = x.type.rank == 2;
+  result.facts.limit = len;
+  result.facts.unique = result.facts.ascending = x.type.rank == 1;
+  result.facts.unique_in_rows = x.type.rank == 2;
+  return result;
+}
+
+// A median or quantile of some elements: of a vector those are filtered first; rows are sorted, so
+// that the others are behind them.
+Value Operators::ranked_where(const CallArgs& args, const Value& x, HostExprId q,
+                              const std::function<Value(const Value&)>& of_all) {
+  const auto along = FOUND(ranked_axis(args, x));
+  Value mask = FOUND(all_.calls.mask(args, x.type));
+  if (x.type.rank == 1) {
+    if (mode_.lambda_depth > 0)
+      return mistake<DiagKind::NotInLambda>(args.span, "`where:` of `" + args.name + "`");
+    return of_all(FOUND(filtered(args, x, repeated(mask, x.type, args.span), {})));
   }
+  mask = repeated(mask, x.type, args.span);
+  return build_.builtin(args.id, reduced_type(x.type, along, x.type.dtype), {x.expr, mask.expr},
+                        args.span, [&](Expr& e) {
+                          e.size = q;
+                          e.axis = static_cast<std::int8_t>(along);
+                        });
+}
+
+Value Operators::quantile_call(const CallArgs& args) {
+  const Value given =
+      conversions_.as_float(all_.calls.array_operand(args.positional[0], args.name), args.name);
+  const Span q_span = tree()[args.positional[1]].span;
+  const auto q = all_.numbers.host_float(args.positional[1], "the place in `quantile`");
+  if (given.is_error() || !q) return error_value(args.span);
+  const HostExprId begins = pool().make(HostOp::Ge, *q, pool().const_f64(0));
+  const HostExprId ends = pool().make(HostOp::Le, *q, pool().const_f64(1));
+  if (!build_.require(pool().make(HostOp::And, begins, ends),
+                      "the place in `quantile` is from 0 to 1", q_span))
+    return error_value(args.span);
+  const auto of_all = [&](const Value& all) {
+    return build_.behind_filter(all, args.span,
+                                [&](const Value& x) { return quantile_of(args, x, *q); });
+  };
+  return args.named.contains("where") ? ranked_where(args, given, *q, of_all) : of_all(given);
+}
+
+Value Operators::quantile_of(const CallArgs& args, const Value& x, HostExprId q) {
+  const auto along = FOUND(ranked_axis(args, x));
+  const HostExprId len = x.type.dims[x.type.rank - 1], one = pool().const_int(1);
+  const HostExprId last = pool().max(pool().sub(len, one), pool().const_int(0));
+  const HostExprId place = pool().mul(q, pool().cast(last, HostType::F64));
+  const HostExprId whole = pool().make(HostOp::Floor, place);
+  const HostExprId below = pool().cast(whole, HostType::Int);
+  const HostExprId above = pool().min(pool().add(below, one), last);
+  const Value low = kth_largest_node(x, along, pool().sub(len, below), args.span);
+  const Value high = kth_largest_node(x, along, pool().sub(len, above), args.span);
+  Expr part{ExprKind::HostSize, scalar_type(x.type.dtype), args.span};
+  part.size = pool().sub(place, whole);
+  const Value share = build_.typed(std::move(part));
+  const auto op = [&](ScalarOp kind, std::vector<Value> operands) {
+    return scalar_op(kind, std::move(operands), args.span, args.name);
+  };
+  const Value step = op(ScalarOp::mul, {op(ScalarOp::sub, {high, low}), share});
+  const Value zero = conversions_.coerce(host_value(pool().const_int(0), args.span), x.type.dtype);
+  // Without a share the upper neighbour, which may be infinite, has no part in it.
+  return op(ScalarOp::select,
+            {op(ScalarOp::eq, {share, zero}), low, op(ScalarOp::add, {low, step})});
+}
+
+Value Operators::searchsorted_call(const CallArgs& args) {
+  std::vector<Value> both = conversions_.unmet_together(
+      {all_.exprs.expr(args.positional[0]), all_.exprs.expr(args.positional[1])});
+  if (both[0].is_error() || both[1].is_error()) return error_value(args.span);
+  Keep side = Keep::First;
+  if (const auto at = args.named.find("side"); at != args.named.end()) {
+    const auto word = FOUND(all_.calls.word(at->second->value, {"left", "right"}));
+    if (word == "right") side = Keep::Last;
+  }
+  const auto dtype = types_.meet(both[0], both[1]);
+  if (!dtype) return cannot_combine(args.name, both[0], both[1], args.span);
+  for (Value& each : both) {
+    each = FOUND(all_.calls.operand_of(conversions_.coerce(each, *dtype)));
+  }
+  if (both[0].type.rank != 1)
+    return mistake<DiagKind::NeedsVector>(both[0].span, args.name, text_.describe(both[0]));
+  Type type = both[1].type;
+  type.dtype = kU32;
+  Value result = build_.builtin(args.id, type, {both[0].expr, both[1].expr}, args.span,
+                                [&](Expr& e) { e.keep = side; });
+  result.facts.limit = pool().add(both[0].type.dims[0], pool().const_int(1));
   return result;
 }
 

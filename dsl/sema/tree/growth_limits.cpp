@@ -31,7 +31,14 @@ std::size_t GrowthLimits::operations_of(const Expr& expr) {
       return expr.axis < 0 ? 160 : 20;
     case BuiltinId::kth_largest:
       return expr.axis < 0 ? 50 : 20;
+    case BuiltinId::median:  // of rows with a mask
+    case BuiltinId::quantile:
+      return 30;
+    case BuiltinId::searchsorted:
+      return is_constant(expr.args[0], 0) ? 60 : 250;
+    case BuiltinId::var:
     case BuiltinId::std:
+    case BuiltinId::argmin:
     case BuiltinId::argmax:
       return 7;
     case BuiltinId::matmul:  // with a matrix of few columns

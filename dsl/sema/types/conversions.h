@@ -129,6 +129,8 @@ class Numbers : Part {
   /// device gets a note about them.
   std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what,
                                       bool takes_counts = false);
+  /// The same as an f64.
+  std::optional<HostExprId> host_float(ast::ExprId id, std::string_view what);
   Value constant(const Constant& number, Span span);
   /// Evaluates a constant expression. Reports other expressions and returns nothing.
   std::optional<Constant> constant_number(ast::ExprId id);

@@ -141,6 +141,16 @@ std::optional<HostExprId> Numbers::host_size(ast::ExprId id, std::string_view wh
   return sizes_.one_form(pool().cast(value.host, HostType::Int));
 }
 
+std::optional<HostExprId> Numbers::host_float(ast::ExprId id, std::string_view what) {
+  const std::size_t errors = reporter_.num_errors();
+  const Value value = as_quotient(FOUND(on_host(id)));
+  const bool is_number = value.is_host() && pool().type(value.host) != HostType::Bool;
+  if (is_number) return pool().cast(value.host, HostType::F64);
+  if (reporter_.num_errors() == errors)
+    reporter_.report<DiagKind::NotKnownOnHost>(value.span, what);
+  return std::nullopt;
+}
+
 Value Numbers::constant(const Constant& number, Span span) {
   Value value = host_value(pool().constant(number.value), span);
   value.is_big = number.is_big;

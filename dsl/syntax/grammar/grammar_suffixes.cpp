@@ -85,9 +85,9 @@ const auto call_suffix_def = node[tok::LParen >> optional_comma_list(arg[push_ar
 const auto range_op =
     (tok::DotDotEqual[set_true<&ast::Range::is_inclusive>] | tok::DotDot) >> x3::eps[set_range];
 const auto upper_end = expr[set<&ast::Range::hi>];
-// `a..` runs to the end of the array.
+// `a..` runs to the end of the array, and `..` is all of it.
 const auto open_end = tok::DotDot[set_range] >> &one_of(TokenKind::Comma, TokenKind::RBracket);
-const auto range_def = node[(range_op > upper_end) |
+const auto range_def = node[open_end | (range_op > upper_end) |
                             (expr[set<&ast::Range::lo>] >> -(open_end | (range_op > upper_end)))];
 const auto index_expr_def = range[add_range];
 const auto index_suffix_def =

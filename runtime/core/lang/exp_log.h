@@ -1,6 +1,6 @@
-// exp_log.h: exp, exp2, log, log2 for f32 and f64. Needs rounding.h. Only +, -, *, / and bits are
-// used, each correctly rounded, so all targets agree. Errors against the exact value, measured by
-// tests/unit/runtime/core: below 1 ulp in both types.
+// exp_log.h: exp, exp2, log, log1p, log2, tanh for f32 and f64. Needs rounding.h. Only +, -, *, /
+// and bits are used, each correctly rounded, so all targets agree. Errors against the exact value,
+// measured by tests/unit/runtime/core: below 1 ulp in both types.
 //
 // The polynomials are our own minimax fits (Remez, 60 digits), rounded coefficient by coefficient.
 
@@ -38,9 +38,9 @@ CINCH_LANG_FN F scale_by_power(F x, F k) {
   return x * power_of_two(half) * power_of_two(k - half);
 }
 
-// e^(r + tail) for |r| <= 0.35 and a tail of at most the last digit of r.
+// e^(r + tail) - 1 for |r| <= 0.35 and a tail of at most the last digit of r.
 template <class F>
-CINCH_LANG_FN F exp_near_zero(F r, F tail) {
+CINCH_LANG_FN F exp_minus_one(F r, F tail) {
   F q;
   if constexpr (kIsF32<F>) {
     q = polynomial(r, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.1239e2p-7f,
@@ -51,7 +51,30 @@ CINCH_LANG_FN F exp_near_zero(F r, F tail) {
                    0x1.a0199a0c66196p-16, 0x1.71df255235e0ap-19, 0x1.28ad72cd4aaf9p-22,
                    0x1.ad7f6f0e249f8p-26);
   }
-  return splat<F>(1) + (r + (tail + (r * r) * q));
+  return r + (tail + (r * r) * q);
+}
+
+template <class F>
+CINCH_LANG_FN F exp_near_zero(F r, F tail) {
+  return splat<F>(1) + exp_minus_one(r, tail);
+}
+
+// A moderate x as k ln 2 + r + tail, |r| <= 0.35.
+template <class F>
+struct ExpParts {
+  F k, r, tail;
+};
+template <class F>
+CINCH_LANG_FN ExpParts<F> split_for_exp(F x) {
+  using E = Element<F>;
+  const F k = round(x * splat<F>(E(0x1.71547652b82fep+0)));
+  // ln 2 in two parts; the first has so few digits that k times it is exact.
+  const F high = splat<F>(E(kIsF32<F> ? 0x1.62e4p-1 : 0x1.62e42fee00000p-1));
+  const F low = splat<F>(E(kIsF32<F> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33));
+  const F near = x - k * high;
+  const F shift = k * low;
+  const F r = near - shift;
+  return {k, r, (near - r) - shift};
 }
 
 // Above: infinity. Below: rounds to zero.
@@ -66,18 +89,10 @@ inline constexpr Element<F> kExp2Lowest = kIsF32<F> ? -151 : -1076;
 
 template <class F>
 CINCH_LANG_FN F exp(F x) {
-  using E = Element<F>;
   const F highest = splat<F>(kExpHighest<F>), lowest = splat<F>(kExpLowest<F>);
   const F inside = select(x < highest, select(x > lowest, x, lowest), highest);
-  const F k = round(inside * splat<F>(E(0x1.71547652b82fep+0)));
-  // ln 2 in two parts; the first has so few digits that k times it is exact.
-  const F high = splat<F>(E(kIsF32<F> ? 0x1.62e4p-1 : 0x1.62e42fee00000p-1));
-  const F low = splat<F>(E(kIsF32<F> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33));
-  const F near = inside - k * high;
-  const F shift = k * low;
-  const F r = near - shift;
-  const F tail = (near - r) - shift;
-  const F result = scale_by_power(exp_near_zero(r, tail), k);
+  const ExpParts<F> parts = split_for_exp(inside);
+  const F result = scale_by_power(exp_near_zero(parts.r, parts.tail), parts.k);
   return select(x != x, x, result);
 }
 
@@ -171,6 +186,26 @@ CINCH_LANG_FN F log(F x) {
   return log_special(x, parts.k * high + (parts.f + small));
 }
 
+// log(1 + x) as log(u) + c / u, where u is the rounded sum and c what it lost. Near 1, x itself is
+// what exceeds 1.
+template <class F>
+CINCH_LANG_FN F log1p(F x) {
+  using E = Element<F>;
+  const F one = splat<F>(1), zero = splat<F>(0);
+  const F u = one + x;
+  const LogParts<F> parts = split_for_log(u);
+  const Mask<F> is_near = parts.k == zero;
+  const F lost = select(x < one, x - (u - one), one - (u - x));
+  const F correction = select(is_near, zero, lost / u);
+  const F f = select(is_near, x, parts.f);
+  F half_square;
+  const F tail = log_tail(f, half_square);
+  const F high = splat<F>(E(kIsF32<F> ? 0x1.62e4p-1 : 0x1.62e42fee00000p-1));
+  const F low = splat<F>(E(kIsF32<F> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33));
+  const F small = (tail + (parts.k * low + correction)) - half_square;
+  return select(x == zero, x, log_special(u, parts.k * high + (f + small)));
+}
+
 template <class F>
 CINCH_LANG_FN F log2(F x) {
   using E = Element<F>;
@@ -194,6 +229,48 @@ CINCH_LANG_FN F log2(F x) {
   const F exact_sum = select(parts.k == splat<F>(0), big, sum);
   const F error = select(parts.k == splat<F>(0), splat<F>(0), lost);
   return log_special(x, exact_sum + (small + error));
+}
+
+// tanh(x) for |x| <= 0.6.
+template <class F>
+CINCH_LANG_FN F tanh_near_zero(F x) {
+  const F z = x * x;
+  F p;
+  if constexpr (kIsF32<F>) {
+    p = polynomial(z, -0x1.555554p-2f, 0x1.111084p-3f, -0x1.b9f4bep-5f, 0x1.63d27ep-6f,
+                   -0x1.0d6682p-7f, 0x1.1e6d8cp-9f);
+  } else {
+    p = polynomial(z, -0x1.5555555555554p-2, 0x1.1111111110ee4p-3, -0x1.ba1ba1b9f6203p-5,
+                   0x1.664f4878d2b22p-6, -0x1.226e33d72e8d2p-7, 0x1.d6d3846f93402p-9,
+                   -0x1.7d9e688f7237dp-10, 0x1.351f29a51ed09p-11, -0x1.f1f8de8e44c67p-13,
+                   0x1.836be0806ab58p-14, -0x1.0466dd2cb5f9dp-15, 0x1.aff5100ffa6c3p-18);
+  }
+  return x + x * (z * p);
+}
+
+// Beyond: 1, rounded.
+template <class F>
+inline constexpr Element<F> kTanhHighest = kIsF32<F> ? 10 : 20;
+
+// 1 - 2 / (e^2x + 1) with the sign of x. The sum is 2^k + 1, which is exact where that matters, and
+// 2^k (e^r - 1); what it and the difference lose is put back at the end.
+template <class F>
+CINCH_LANG_FN F tanh(F x) {
+  using E = Element<F>;
+  const F one = splat<F>(1), half = splat<F>(E(0.5)), near = splat<F>(E(0.6));
+  const F size = abs(x), highest = splat<F>(kTanhHighest<F>);
+  const F inside = select(size < highest, size, highest);
+  const ExpParts<F> parts = split_for_exp(F(inside + inside));
+  const F power = power_of_two(parts.k);
+  const F rest = power * exp_minus_one(parts.r, parts.tail);
+  const F begin = power + one;
+  const F sum = begin + rest;
+  const F lost = rest - (sum - begin);
+  const F quotient = splat<F>(2) / sum;
+  const F rough = one - quotient;
+  const F far = rough + (((one - rough) - quotient) + quotient * quotient * (half * lost));
+  const F result = select(size < near, tanh_near_zero(inside), select(size < highest, far, one));
+  return select(x == splat<F>(0) | x != x, x, select(x < splat<F>(0), -result, result));
 }
 
 // ---- the same bits, sooner ----

@@ -22,12 +22,16 @@ T evaluate_float(ScalarOp op, T a, T b, T c) {
       return lang::exp2(a);
     case ScalarOp::log:
       return lang::log(a);
+    case ScalarOp::log1p:
+      return lang::log1p(a);
     case ScalarOp::log2:
       return lang::log2(a);
     case ScalarOp::sin:
       return lang::sin(a);
     case ScalarOp::cos:
       return lang::cos(a);
+    case ScalarOp::tanh:
+      return lang::tanh(a);
     case ScalarOp::floor:
       return lang::floor(a);
     case ScalarOp::ceil:

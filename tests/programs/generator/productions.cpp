@@ -11,7 +11,8 @@ using B = ProgramBuilder;
 // ---- element-wise ----
 
 void unary_float(B& b, const std::string& op) {
-  const bool needs_positive = op == "sqrt" || op == "rsqrt" || op == "log" || op == "log2";
+  const bool needs_positive =
+      op == "sqrt" || op == "rsqrt" || op == "log" || op == "log1p" || op == "log2";
   // Sines of f64 are not in the language's own functions.
   const Elem elem = op == "sin" || op == "cos" ? Elem::F32 : b.any_float();
   const Shape shape = b.any_shape();
@@ -204,10 +205,10 @@ void scan_lambda(B& b, const std::string&) {
                     b.chance(50) ? ", exclusive: true" : "", along ? ", axis: 1" : ""),
         elem, shape);
 }
-void cumsum(B& b, const std::string&) {
+void running(B& b, const std::string& op) {
   const Elem elem = b.any_number();
   const Shape shape = b.chance(60) ? Shape::Vector : Shape::Matrix;
-  std::string call = "cumsum(" + b.pick(elem, shape);
+  std::string call = op + "(" + b.pick(elem, shape);
   if (b.chance(50)) call += ", exclusive: true";
   if (shape == Shape::Matrix) call += fmt::format(", axis: {}", b.random(2));
   b.let(call + ")", elem, shape);
@@ -260,15 +261,36 @@ void top_k_rows(B& b, const std::string&) {
   const std::string x = b.pick(b.any_number(), Shape::Matrix);
   b.let(fmt::format("max(top_k({}, 3, axis: 1), axis: 1)", x), Elem::U32, Shape::Rows);
 }
-void kth_largest(B& b, const std::string& name) {
+void ranked(B& b, const std::string& name) {
+  const Elem elem = name == "quantile" ? b.any_float() : b.any_number();
+  const bool is_vector = b.chance(60);
+  const Shape shape = is_vector ? Shape::Vector : Shape::Matrix;
+  std::string call = name + "(" + b.pick(elem, shape);
+  if (name == "kth_largest") call += is_vector ? ", clamp(n / 4, 1, n)" : ", 3";
+  if (name == "quantile") {
+    call += b.choose(std::vector<std::string>{", 0", ", 0.25", ", 2 / 3", ", 1", ", 1 / (1 + n)"});
+  }
+  if (b.chance(40)) call += ", where: " + b.pick(Elem::Bool, shape);
+  b.let(call + (is_vector ? ")" : ", axis: 1)"), elem, is_vector ? Shape::Scalar : Shape::Rows);
+}
+void searchsorted(B& b, const std::string&) {
   const Elem elem = b.any_number();
-  const bool is_median = name == "median";
-  if (b.chance(60)) {
-    b.let(name + "(" + b.pick(elem, Shape::Vector) + (is_median ? ")" : ", clamp(n / 4, 1, n))"),
-          elem, Shape::Scalar);
+  const Shape shape = b.any_shape();
+  const std::string x = b.pick(elem, shape), side = b.chance(50) ? ", side: right" : "";
+  if (b.chance(50)) {
+    b.let(fmt::format("searchsorted(sort({}), {}{})", b.pick(elem, Shape::Vector), x, side),
+          Elem::U32, shape);
   } else {
-    b.let(name + "(" + b.pick(elem, Shape::Matrix) + (is_median ? "" : ", 3") + ", axis: 1)", elem,
-          Shape::Rows);
+    const std::string table = b.fresh("Table");
+    b.top_level(fmt::format("const {} = [-2{}, 0{}, 0{}, 3{}, 9{}]", table,
+                            is_float(elem) ? ".5" : "", is_float(elem) ? ".0" : "",
+                            is_float(elem) ? ".0" : "", is_float(elem) ? ".25" : "",
+                            is_float(elem) ? ".0" : ""));
+    const bool is_signed = is_float(elem) || elem == Elem::I32 || elem == Elem::I64;
+    b.let(fmt::format("searchsorted({}, {}{})",
+                      is_signed ? table : "[1, 2, 2, 40] as " + std::string(elem_name(elem)), x,
+                      side),
+          Elem::U32, shape);
   }
 }
 void pack(B& b, const std::string&) {
@@ -283,6 +305,81 @@ void concat(B& b, const std::string&) {
   b.let(fmt::format("concat({}, {})[n / 2..n / 2 + n]", b.pick(elem, Shape::Vector),
                     b.pick(elem, Shape::Vector)),
         elem, Shape::Vector);
+}
+void stack(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick(elem, Shape::Vector), y = b.pick(elem, Shape::Vector);
+  if (b.chance(50)) {
+    b.let(fmt::format("stack({}, {})[1]", x, y), elem, Shape::Vector);
+  } else {
+    b.let(fmt::format("stack({}, {}, axis: 1)[.., 0]", x, y), elem, Shape::Vector);
+  }
+}
+void join_matrices(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick(elem, Shape::Matrix), y = b.pick(elem, Shape::Matrix);
+  const int w = b.width();
+  if (b.chance(50)) {
+    b.let(fmt::format("concat({}, {}, axis: 1)[.., {}..{}]", x, y, w / 2, w / 2 + w), elem,
+          Shape::Matrix);
+  } else {
+    b.let(fmt::format("concat({}, {})[rows / 2..rows / 2 + rows]", x, y), elem, Shape::Matrix);
+  }
+}
+void columns(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick(elem, Shape::Matrix);
+  const int w = b.width();
+  switch (b.random(4)) {
+    case 0:
+      b.let(fmt::format("reshape({}[.., {}], rows, 1)", x, b.random(static_cast<unsigned>(w))),
+            elem, Shape::Rows);
+      break;
+    case 1:
+      b.let(fmt::format("concat({}[.., {}..], {}[.., ..{}], axis: 1)", x, w / 2, x, w / 2), elem,
+            Shape::Matrix);
+      break;
+    case 2:
+      b.let(fmt::format("{}[.., ({} as u32) - 1 - iota({})]", x, w, w), elem, Shape::Matrix);
+      break;
+    default:
+      b.let(fmt::format("{}[{} % (rows as u32), {} % {}]", x, b.pick(Elem::U32, Shape::Vector),
+                        b.pick(Elem::U32, Shape::Vector), w),
+            elem, Shape::Vector);
+  }
+}
+void store_block(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.fresh("x"), y = b.pick(elem, Shape::Matrix);
+  const int w = b.width();
+  b.statement(fmt::format("let mut {} = {}", x, b.pick(elem, Shape::Matrix)));
+  switch (b.random(4)) {
+    case 0:
+      b.statement(fmt::format("{}[.., {}] = {}[.., {}]", x, w - 1, y, w / 2));
+      break;
+    case 1:
+      b.statement(fmt::format("{}[rows / 2.., {}..] += {}[rows / 2.., {}..]", x, w / 2, y, w / 2));
+      break;
+    case 2:
+      b.statement(fmt::format("{}[iota(min(rows, {})), iota(min(rows, {}))] = {}", x, w, w,
+                              b.pick(elem, Shape::Scalar)));
+      break;
+    default:
+      b.statement(fmt::format("{}[rows - 1, ..{}] -= {}[0, ..{}]", x, (w + 1) / 2, y, (w + 1) / 2));
+  }
+  b.define(x, elem, Shape::Matrix, true);
+}
+void flip(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const Shape shape = b.chance(50) ? Shape::Vector : Shape::Matrix;
+  const std::string x = b.pick(elem, shape);
+  const std::string axis = shape == Shape::Vector ? "" : fmt::format(", axis: {}", b.random(2));
+  b.let(fmt::format("flip({}{})", x, axis), elem, shape);
+}
+void outer(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick(elem, Shape::Vector), y = b.pick(elem, Shape::Bins);
+  b.let(fmt::format("sum(outer({}, {}), axis: 1)[.., 0]", x, y), elem, Shape::Vector);
 }
 void slice(B& b, const std::string&) {
   const Elem elem = b.any_number();
@@ -468,8 +565,8 @@ std::vector<Production> make_table() {
                        void (*emit)(B&, const std::string&)) {
     for (const char* name : names) table.push_back({name, emit});
   };
-  add({"sqrt", "rsqrt", "exp", "exp2", "log", "log2", "sin", "cos", "floor", "ceil", "round",
-       "trunc"},
+  add({"sqrt", "rsqrt", "exp", "exp2", "log", "log1p", "log2", "sin", "cos", "tanh", "floor",
+       "ceil", "round", "trunc"},
       unary_float);
   add({"abs", "sign"}, unary_number);
   add({"neg"}, negate);
@@ -496,23 +593,30 @@ std::vector<Production> make_table() {
   add({"fill"}, fill);
   add({"len"}, length);
   add({"fn"}, function_call);
-  add({"sum", "min", "max"}, reduce_number);
-  add({"mean", "std", "norm1", "norm2", "norm_inf"}, reduce_float);
-  add({"argmax"}, reduce_to_index);
+  add({"sum", "prod", "min", "max"}, reduce_number);
+  add({"mean", "var", "std", "norm1", "norm2", "norm_inf"}, reduce_float);
+  add({"argmax", "argmin"}, reduce_to_index);
   add({"any", "all", "count"}, reduce_mask);
   add({"dot"}, dot);
   add({"reduce"}, reduce_lambda);
   add({"scan"}, scan_lambda);
-  add({"cumsum"}, cumsum);
+  add({"cumsum", "cummax"}, running);
   add({"filter"}, filter);
   add({"nonzero"}, nonzero);
   add({"limit"}, limited_filter);
   add({"sort", "argsort", "sort_by_key"}, sort);
   add({"top_k"}, top_k);
   add({"top_k of rows"}, top_k_rows);
-  add({"kth_largest", "median"}, kth_largest);
+  add({"kth_largest", "median", "quantile"}, ranked);
+  add({"searchsorted"}, searchsorted);
   add({"pack"}, pack);
   add({"concat"}, concat);
+  add({"stack"}, stack);
+  add({"join of matrices"}, join_matrices);
+  add({"columns"}, columns);
+  add({"store to a block"}, store_block);
+  add({"flip"}, flip);
+  add({"outer"}, outer);
   add({"slice"}, slice);
   add({"gather"}, gather);
   add({"gather of rows"}, gather_rows);

@@ -56,6 +56,31 @@ def in_order(rows):
 
 ROW_SUMS = joined(MATRIX).reshape(ROWS, 1)
 
+
+def stored():
+    """MATRIX after the stores of `stores`."""
+    x = MATRIX.copy()
+    x[:, 3] = 0.5
+    x[1:3, 4:6] = 9
+    x[0, 1] = 5
+    x[3, 2:] += ROW[2:]
+    x[np.arange(3), 7 - np.arange(3)] *= -1
+    x[[4, 2], :2] -= ROW[:2]
+    x[1:, [7, 0]] = np.arange(8, dtype=np.float32).reshape(4, 2)
+    x[2, [5, 6]] += 100
+    x[4, :] = 1
+    return x
+
+
+def stored_in_rounds():
+    x = MATRIX.copy()
+    for i in range(4):
+        x[i:i + 2, i] = x[i + 1, i + 1:i + 3] + F32(i)
+    return x
+
+
+KEPT = (np.arange(SIZE) * 7 % 5) < 3
+
 # (what, statements, expression, its value)
 FORMS = [
     # A fn of scalars that gives several values, element by element.
@@ -123,6 +148,56 @@ FORMS = [
     ("argmax_of_nothing", "", "fill(argmax(g, where: g > 1000) as f32, n)", np.zeros(SIZE)),
     ("counted_of_some", "", "scatter(histogram((g as i32), bins: 4) as f32, at: iota(4), size: n)",
      np.concatenate([np.bincount(np.trunc(GRADIENT).astype(int)[np.trunc(GRADIENT) >= 0], minlength=4)[:4], np.zeros(SIZE - 4)])),
+    # Rows, columns and blocks.
+    ("columns", AS_MATRIX, "concat(m[.., 3], m[1..3, 5], m[2, 1..7], m[..2, n - 39], m[4, ..], fill(0.0, n - 23))",
+     padded(np.concatenate([MATRIX[:, 3], MATRIX[1:3, 5], MATRIX[2, 1:7], MATRIX[:2, 1], MATRIX[4, :]]))),
+    ("blocks", AS_MATRIX, "concat(reshape(m[1..4, 2..=5], 12), reshape(m[.., [6, 0, 6]], 15), reshape(m[[4, 0, 4], 5..], 9), fill(0.0, n - 36))",
+     padded(np.concatenate([MATRIX[1:4, 2:6].ravel(), MATRIX[:, [6, 0, 6]].ravel(), MATRIX[[4, 0, 4], 5:].ravel()]))),
+    ("pairs", AS_MATRIX + "    let i = (bitcast<u32>(g[..9]) >> 21) % 5\n",
+     "concat(m[[3, 1], [2, 7]], m[[0, 4], 6], m[i, iota(9) % 8], reshape(m[reshape([4, 1], 2, 1), [0, 5, 2]], 6), m[2, i], fill(0.0, n - 28))",
+     padded(np.concatenate([MATRIX[[3, 1], [2, 7]], MATRIX[[0, 4], 6],
+                            MATRIX[(GRADIENT[:9].view(np.uint32) >> np.uint32(21)) % 5, np.arange(9) % 8],
+                            MATRIX[np.ix_([4, 1], [0, 5, 2])].ravel(), MATRIX[2, (GRADIENT[:9].view(np.uint32) >> np.uint32(21)) % 5]]))),
+    ("exact_columns", "    let t = [[1, 2, 3], [4, 5, 1 << 31]]\n",
+     "concat(t[.., 1] as f32, reshape(t[.., 1..], 4) as f32, g[..2] * t[.., 0], ((g[..2] as u32) + t[.., 2]) as f32, fill(0.0, n - 10))",
+     padded([2, 5, 2, 3, 5, 2.0 ** 31, GRADIENT[0], 4 * GRADIENT[1], 3, 2.0 ** 31])),
+    ("columns_in_rounds", AS_MATRIX + "    let mut s = fill(0.0, 5)\n    let mut t = fill(0.0, 2)\n    for i in 0..7 { s += m[.., i]\n      t -= m[1..3, i..i + 2][1] }\n",
+     "concat(s, t, fill(0.0, n - 7))",
+     padded(np.concatenate([np.add.accumulate(MATRIX[:, :7], axis=1)[:, -1],
+                            -np.add.accumulate(np.stack([MATRIX[2, i:i + 2] for i in range(7)]), axis=0)[-1]]))),
+    ("stores", AS_MATRIX + "    let mut x = m\n    x[.., 3] = 0.5\n    x[1..3, 4..6] = 9\n    x[0, 1] = 5.0\n    x[3, 2..] += row[2..]\n"
+     "    x[iota(3), 7 - iota(3)] *= -1\n    x[top_k([0.0, 0.0, 5.0, 0.0, 6.0], 2), ..2] -= row[..2]\n"
+     "    x[1.., flip(top_k([1, 0, 0, 0, 0, 0, 0, 1], 2))] = reshape(iota(8) as f32, 4, 2)\n    x[2, 5..=6] += 100\n    x[4, ..] = 1\n",
+     "reshape(x, n)", stored().ravel()),
+    ("stores_in_rounds", AS_MATRIX + "    let mut x = m\n    for i in 0..4 { x[i..i + 2, i] = x[i + 1, i + 1..i + 3] + i }\n", "reshape(x, n)",
+     stored_in_rounds().ravel()),
+    ("joins", AS_MATRIX, "concat(reshape(concat(concat(m[..2, 5..], m[3.., 5..]), stack(g[..4], g[4..8], axis: 1),"
+     " outer(row[..4], [0.5, 2.0, 1.0]), axis: 1), 32), fill(0.0, n - 32))",
+     padded(np.concatenate([np.concatenate([MATRIX[:2, 5:], MATRIX[3:, 5:]]), np.stack([GRADIENT[:4], GRADIENT[4:8]], axis=1),
+                            np.outer(ROW[:4], np.float32([0.5, 2, 1]))], axis=1))),
+    ("turned", AS_MATRIX, "reshape(flip(m, axis: 0), n) + 2 * flip(g) - reshape(flip(m, axis: 1), n) + 4 * reshape(stack(g[..20], g[20..40]), n)",
+     np.flip(MATRIX, 0).ravel() + F32(2) * np.flip(GRADIENT) - np.flip(MATRIX, 1).ravel() + F32(4) * GRADIENT),
+    # Reductions by name, and order.
+    ("more_reductions", AS_MATRIX + "    let k = m as i32\n",
+     "concat(reshape(argmin(abs(m), axis: 1), 5) as f32, reshape(argmin(m, where: m > -1, axis: 0), 8) as f32, reshape(prod(k, where: odd, axis: 1), 5) as f32,"
+     " reshape(var([[1.0, 3.0, 5.0, 7.0], [2.0, 2.0, 2.0, 2.0]], axis: 1), 2), fill(prod(k[0..0]) as f32, n - 20))",
+     np.concatenate([np.abs(MATRIX).argmin(1), np.where(MATRIX > -1, MATRIX, np.inf).argmin(0), np.trunc(MATRIX).astype(np.int32)[:, ODD].prod(1),
+                     [5, 0], np.ones(SIZE - 20)])),
+    ("running_largest", AS_MATRIX + "    let x = g * ((iota(n) * 13 % 7) as f32)\n", "cummax(x) + reshape(cummax(-m, axis: 1), n)",
+     np.maximum.accumulate(GRADIENT * F32(1) * (np.arange(SIZE) * 13 % 7).astype(np.float32)) + np.maximum.accumulate(-MATRIX, axis=1).ravel()),
+    ("places_in_order", "    let s = sort(g[..17] * g[..17])\n",
+     "(searchsorted(s, g) + 100 * searchsorted(s, g, side: right) + 10000 * searchsorted([-1.5, 0.0, 0.75, 0.75, 9.0], g)) as f32",
+     (np.searchsorted(np.sort(GRADIENT[:17] ** 2), GRADIENT) + 100 * np.searchsorted(np.sort(GRADIENT[:17] ** 2), GRADIENT, "right")
+      + 10000 * np.searchsorted([-1.5, 0, 0.75, 0.75, 9], GRADIENT)).astype(np.float32)),
+    ("ranks_of_some", AS_MATRIX + "    let kept = iota(n) * 7 % 5 < 3\n    let rows = reshape(kept, 5, 8)\n",
+     "concat(fill(quantile(g, 0.25), 1), fill(quantile(g, 0.25, where: kept), 1), fill(median(g, where: kept), 1), fill(kth_largest(g, 3, where: kept), 1),"
+     " fill(kth_largest(g, 39, where: kept), 1), reshape(quantile(m, 0.5, axis: 1), 5), reshape(quantile(m, 0.5, where: rows, axis: 1), 5),"
+     " reshape(median(m, where: rows, axis: 1), 5), reshape(median(m, where: m > 12, axis: 1), 5), fill(0.0, n - 25))",
+     padded(np.concatenate([[np.quantile(GRADIENT, 0.25), np.quantile(GRADIENT[KEPT], 0.25), np.sort(GRADIENT[KEPT])[(KEPT.sum() - 1) // 2],
+                             np.sort(GRADIENT[KEPT])[-3], -np.inf], np.quantile(MATRIX, 0.5, axis=1),
+                            [np.quantile(MATRIX[i][KEPT.reshape(5, 8)[i]], 0.5) for i in range(5)],
+                            [np.sort(MATRIX[i][KEPT.reshape(5, 8)[i]])[(KEPT.reshape(5, 8)[i].sum() - 1) // 2] for i in range(5)],
+                            [np.sort(row[row > 12])[((row > 12).sum() - 1) // 2] if (row > 12).any() else np.inf for row in MATRIX]]))),
     # Bits of a narrow integer.
     ("bits_of_one", AS_BYTES + "    let mut x = bytes\n    x[1] &= 0xf\n    x[2] |= bytes[3]\n    x[3] ^= -1\n", "x as f32",
      np.concatenate([BYTES[:1], [BYTES[1] & 0xf, BYTES[2] | BYTES[3], BYTES[3] ^ 0xff], BYTES[4:]]).astype(np.float32)),

@@ -211,6 +211,7 @@ constexpr Known kKnown[] = {
     {"rint", "round"}, {"nearbyint", "round"}, {"roundeven", "round"}, {"exp", "exp"},
     {"exp2", "exp2"},  {"log", "log"},         {"log2", "log2"},       {"pow", "pow"},
     {"sin", "sin"},    {"cos", "cos"},         {"isnan", "isnan"},     {"isfinite", "isfinite"},
+    {"tanh", "tanh"},  {"log1p", "log1p"},
 };
 
 const Known* find_known(std::string_view name) {

@@ -48,12 +48,16 @@ std::uint64_t float_only(ScalarOp op, T a, T b, T c) {
       return stored(lang::exp2(a));
     case ScalarOp::log:
       return stored(lang::log(a));
+    case ScalarOp::log1p:
+      return stored(lang::log1p(a));
     case ScalarOp::log2:
       return stored(lang::log2(a));
     case ScalarOp::sin:
       return stored(lang::sin(a));
     case ScalarOp::cos:
       return stored(lang::cos(a));
+    case ScalarOp::tanh:
+      return stored(lang::tanh(a));
     case ScalarOp::floor:
       return stored(lang::floor(a));
     case ScalarOp::ceil:

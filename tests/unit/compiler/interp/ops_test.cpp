@@ -131,6 +131,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"slice", "%90: [f32; 2] = slice %0 {begin=3}", {7, -0.0}},
         Case{"slice_rows", "%90: [f32; 1, 3] = slice %1 {begin=1}", {4, 5, 6}},
         Case{"concat", "%90: [u32; 7] = concat %2, %7", {5, 0, 3, 2, 0, 2, 9}},
+        Case{"concat_columns",
+             "%80: [f32; 2, 1] = reduce %1, %9 {axis=1, combiner=add} %90: [f32; 2, 4] = concat "
+             "%80, %1 {axis=1}",
+             {6, 1, 2, 3, 15, 4, 5, 6}},
         Case{"reshape", "%90: [f32; 3, 2] = reshape %1", {1, 2, 3, 4, 5, 6}},
         Case{"transpose", "%90: [f32; 3, 2] = transpose %1", {1, 4, 2, 5, 3, 6}},
         Case{"chunk", "%90: [u32; 2, 2] = chunk %2", {5, 0, 3, 0}},

@@ -81,7 +81,7 @@ constexpr DrawStream kStream = {0x12345678u, 0x9abcdef0u, 7, 3, 0};
   X(Exp, lang::exp(x))                                                                         \
   X(Exp2, lang::exp2(x))                                                                       \
   X(Log, lang::log(x))                                                                         \
-  X(Log2, lang::log2(x)) X(Sin, lang::sin(x)) X(Cos, lang::cos(x)) X(Sqrt, lang::sqrt(x))      \
+  X(Log1p, lang::log1p(x)) X(Tanh, lang::tanh(x)) X(Log2, lang::log2(x)) X(Sin, lang::sin(x)) X(Cos, lang::cos(x)) X(Sqrt, lang::sqrt(x))      \
       X(Rsqrt, lang::rsqrt(x)) X(Floor, lang::floor(x)) X(Ceil, lang::ceil(x))                 \
           X(Round, lang::round(x)) X(Trunc, lang::trunc(x)) X(Sign, lang::sign(x))             \
               X(Abs, lang::abs(x)) X(Neg, lang::neg(x)) X(IsNan, from_mask<V>(lang::isnan(x))) \

@@ -88,6 +88,21 @@ TEST(LangAccuracyTest, Log2) {
 TEST(LangAccuracyTest, Log2NearOne) {
   CINCH_EXPECT_ACCURATE(log2, 0.6, 1.6, 1.0, 1.0, 0.6, 1.6);
 }
+TEST(LangAccuracyTest, Log1p) {
+  CINCH_EXPECT_ACCURATE(log1p, -1, 1e38, 1.0, 1.0, -1, 1e300);
+}
+TEST(LangAccuracyTest, Log1pNearZero) {
+  CINCH_EXPECT_ACCURATE(log1p, -0.9, 3, 1.0, 1.0, -0.9, 3);
+}
+TEST(LangAccuracyTest, Log1pAtZero) {
+  CINCH_EXPECT_ACCURATE(log1p, -1e-3, 1e-3, 1.0, 1.0, -1e-7, 1e-7);
+}
+TEST(LangAccuracyTest, Tanh) {
+  CINCH_EXPECT_ACCURATE(tanh, -12, 12, 1.0, 1.0, -22, 22);
+}
+TEST(LangAccuracyTest, TanhNearZero) {
+  CINCH_EXPECT_ACCURATE(tanh, -0.7, 0.7, 1.0, 1.0, -0.7, 0.7);
+}
 TEST(LangAccuracyTest, Sin) {
   CINCH_EXPECT_ACCURATE(sin, -10, 10, 1.0, 1.0, -10, 10);
 }

@@ -86,6 +86,18 @@ bool is_like(T found, T expected) {
   return std::abs(found - expected) <= std::abs(expected) * 4 * std::numeric_limits<T>::epsilon();
 }
 
+// libm follows C's Annex F in all special values of these.
+TEST(LangSpecialValuesTest, TanhAndLog1pFollowLibm) {
+  const double values[] = {0.0, -0.0, kInf, -kInf, kNan, -1.0, -2.0, 5e-324, -1e-300, 1e300, -30.0};
+  for (const double x : values) {
+    EXPECT_TRUE(is_like(lang::tanh(x), std::tanh(x))) << x;
+    EXPECT_TRUE(is_like(lang::log1p(x), std::log1p(x))) << x;
+    const auto f = static_cast<float>(x);
+    EXPECT_TRUE(is_like(lang::tanh(f), std::tanh(f))) << f;
+    EXPECT_TRUE(is_like(lang::log1p(f), std::log1p(f))) << f;
+  }
+}
+
 // libm follows IEEE 754 in all special values of pow.
 TEST(LangSpecialValuesTest, PowFollowsIeee) {
   const double values[] = {0.0,    -0.0,  0.5,  -0.5,  1.0,    -1.0,
