@@ -19,7 +19,7 @@ SHAPE = (60, 50)
 STEPS = 12
 WRAPPED = ["error_feedback(topk)", "momentum(topk)", "nesterov(randomk)", "ef21(topk)", "ef21_sgdm(topk)", "ef14(topk)", "clip(qsgd)", "scaled(onebit)",
            "two_way(onebit)", "two_way(topk)", "warmup(topk)", "local_steps(topk)", "exact_below(topk)", "chunked(onebit)", "scale_unbiased(randomk)",
-           "error_feedback(fp16)", "momentum(fp16)", "correct_every(topk)"]
+           "error_feedback(fp16)", "momentum(fp16)", "correct_every(topk)", "diana(natural)", "econtrol(topk)"]
 # What one program keeps of the sum, a plan that encodes it again loses for a while: least cosine and largest factor of lengths, measured over twelve
 # steps. A program's momentum that counts twice has a factor above 3; shared draws without their partner have a cosine below 0.1.
 LEAST_COSINE, LARGEST_FACTOR = 0.15, 2.4

@@ -1,4 +1,5 @@
 """Momentum in the program and in the optimizer, exact steps, directions and clipping, against recurrences of the tests' own."""
+import functools
 import math
 import warnings
 
@@ -174,6 +175,14 @@ def signs_of_momentum(gradients):
     return found
 
 
+def signs_of_lion(gradients):
+    momentum, found = 0.0, []
+    for gradient in gradients:
+        found.append(np.sign(0.9 * momentum + 0.1 * gradient))
+        momentum = 0.99 * momentum + 0.01 * gradient
+    return found
+
+
 def uncorrected_adam(gradients, freeze=4):
     first, second, found = 0.0, 0.0, []
     for step, gradient in enumerate(gradients):
@@ -215,6 +224,8 @@ def directions(rank, world, program, settings, steps):
         ("demo", {"plan": "allgather"}, signs, 0),
         ("signum", {}, signs_of_momentum, 0),
         ("onebit_adam", {"freeze": 4, "beta2": 0.99}, uncorrected_adam, 4),
+        ("lion_mavo", {}, signs_of_lion, 0),
+        ("zero_one_adam(beta2: 0.99)", {}, functools.partial(uncorrected_adam, freeze=math.inf), 6),
         ("signsgd(tie_is_zero: true)", {}, signs, 0),
         ("demo(kept: 4)", {"plan": "allgather"}, signs, 0),
         ("signum(beta: 0.9)", {}, signs_of_momentum, 0),

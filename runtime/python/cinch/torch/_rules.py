@@ -3,6 +3,7 @@
 The table is of names, since nothing in a compiled program says it: an update of `signsgd` is 1 or -1 whatever the gradient is, so under
 its learning rate a mean gradient would not move a bias at all. Names are those of the compressor within all wrappers.
 """
+import math
 import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -92,8 +93,18 @@ class _SignOfMomentum(Direction):
         return states[0].mul_(beta).add_(mean, alpha=1 - beta).sign()
 
 
+class _Lion(Direction):
+    kinds = ("momentum",)
+
+    def _direction(self, step: int, mean: "torch.Tensor", states: List["torch.Tensor"]) -> "torch.Tensor":
+        beta1, beta2 = self._value("beta1", 0.9), self._value("beta2", 0.99)
+        mix = states[0] * beta1 + mean * (1 - beta1)
+        states[0].mul_(beta2).add_(mean, alpha=1 - beta2)
+        return mix.sign()
+
+
 class _Adam(Direction):
-    """As `onebit_adam` has it: no correction of the bias, and a variance that is frozen."""
+    """As `onebit_adam` has it: no correction of the bias, and a variance that is frozen, if there is a step for that."""
 
     kinds = ("momentum", "variance")
 
@@ -101,12 +112,14 @@ class _Adam(Direction):
         momentum, variance = states
         beta1, beta2 = self._value("beta1", 0.9), self._value("beta2", 0.999)
         momentum.mul_(beta1).add_(mean, alpha=1 - beta1)
-        if step < self._value("freeze", 1000):
+        if step < self._value("freeze", math.inf):
             variance.mul_(beta2).addcmul_(mean, mean, value=1 - beta2)
         return torch.where(variance > 0, momentum / (variance.sqrt() + self._value("epsilon", 1e-8)), 0.0)
 
 
-DIRECTIONS: Mapping[str, Callable[[Program], Direction]] = {"signsgd": _Sign, "signum": _SignOfMomentum, "demo": _Sign, "onebit_adam": _Adam}
+DIRECTIONS: Mapping[str, Callable[[Program], Direction]] = {
+    "signsgd": _Sign, "signum": _SignOfMomentum, "lion_mavo": _Lion, "demo": _Sign, "onebit_adam": _Adam,
+}
 
 
 def _direction_name(program: Program) -> Optional[str]:
