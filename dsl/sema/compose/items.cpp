@@ -177,7 +177,8 @@ void Items::check(const Instance& instance, Span span) {
       if (!states.empty()) {
         reporter_.report<DiagKind::ResidualOfStates>(span, instance.name(), states.front())
             .note("wrap the other way round, as in `momentum(error_feedback(topk))`");
-      } else if (loses_too_much(*inner)) {
+      } else if (claim_of(instance, ClaimKind::Unbiased) == nullptr && loses_too_much(*inner)) {
+        // Where the wrapper stays unbiased, it keeps no residual: DIANA's memory is such a state.
         reporter_.report<DiagKind::ResidualOfUnbiased>(span, inner->name(), instance.name());
       }
     }
