@@ -182,7 +182,7 @@ compressor led {
     let leader = broadcast(g, root: (step + 1) % world)
     let best = allreduce(select(abs(g[0]) == allreduce(abs(g[0]), max), worker as u32, 0), max)
     let here = allreduce(leader * worker as f32, sum, group: machine_ranks)
-    allreduce(broadcast(clamp(g, -7, 7) as i4, root: best) as f32 + here, mean)
+    allreduce(broadcast(clamp(g, -7, 7) as i4, root: best) as f32 + here, mean, in: f16) as f32
   }
 }
 )";
