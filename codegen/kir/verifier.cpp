@@ -234,7 +234,7 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
       if (step.scalars.size() != rt::num_scalars(step.collective.kind)) {
         return "a collective without the scalars of its kind";
       }
-      if (rt::names_receiver(step.collective.kind) && step.message >= program.messages.size()) {
+      if (rt::names_rank(step.collective.kind) && step.message >= program.messages.size()) {
         return "a collective without a message";
       }
       for (const BufferIndex scalar : step.scalars) {

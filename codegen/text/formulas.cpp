@@ -206,6 +206,7 @@ std::string HostPrinter::print_node(HostExprId id, bool is_nested) const {
     case HostOp::Rows:
     case HostOp::Cols:
     case HostOp::World:
+    case HostOp::MachineRanks:
     case HostOp::Step:
     case HostOp::Worker:
       return host_op_name(node.op);

@@ -158,6 +158,7 @@ class Ranges {
       case OpKind::all_gather:
       case OpKind::all_to_all:
       case OpKind::broadcast:
+      case OpKind::broadcast_from:
         return of(op.operands[0]);
       default:
         return all_numbers(dtype);

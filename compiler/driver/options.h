@@ -56,6 +56,7 @@ struct RunOptions {
   std::string dtype;  // of inputs whose file does not tell: "bf16" for uint16
   std::uint64_t seed = 0, step = 0;
   std::uint32_t worker = 0, world = 1;
+  std::uint32_t machine_ranks = 0;  // on each machine; 0: all ranks are on one
   std::string state_in, state_out;
   bool ranks = false;  // the inputs are the ranks of one step
   // For ranks: payloads are added field by field and decoded once
@@ -190,7 +191,7 @@ struct SyncCommandOptions : TransportOptions {
   std::string dtype;
   std::string plan = "auto";
   std::vector<std::uint32_t> servers = {0};
-  std::uint32_t ranks_per_machine = 1;
+  std::uint32_t ranks_per_machine = 0;       // 0: all ranks are on one machine
   std::optional<std::uint64_t> piece_bytes;  // none: 4 MiB, or the best size
   std::string lengths = "auto", cuda_aware = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;

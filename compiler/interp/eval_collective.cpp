@@ -88,9 +88,20 @@ void Evaluator::eval_all_to_all(const Op& op) {
   const std::vector<Array> ranks = meet(in(op, 0));
   Array result = in(op, 0);
   result.bits.clear();
-  const std::int64_t width = result.dims[1];
-  for (const Array& rank : ranks) {
-    const auto row = rank.bits.begin() + call_.inputs.worker * width;
+  const std::int64_t width = result.dims[1], worker = call_.inputs.worker;
+  std::int64_t size = static_cast<std::int64_t>(ranks.size()), stride = 1;
+  if (op.attrs.size.is_valid()) {
+    size = call_.size(op.attrs.size);
+    stride = call_.size(op.attrs.size2);
+  }
+  if (size * stride <= 0 || static_cast<std::int64_t>(ranks.size()) % (size * stride) != 0) {
+    stop(rt::ErrorKind::CheckFailed, "ranks that are in no group");
+  }
+  const std::int64_t first = worker / (size * stride) * size * stride + worker % stride;
+  const std::int64_t own = worker / stride % size;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const Array& rank = ranks[static_cast<std::size_t>(first + i * stride)];
+    const auto row = rank.bits.begin() + own * width;
     result.bits.insert(result.bits.end(), row, row + width);
   }
   out(op) = std::move(result);
@@ -111,9 +122,33 @@ void Evaluator::eval_broadcast(const Op& op) {
   out(op) = ranks[op.attrs.index];
 }
 
+void Evaluator::eval_broadcast_from(const Op& op) {
+  const std::size_t root = find_root(op);
+  out(op) = meet(in(op, 0))[root];
+}
+
 std::vector<Evaluator::Element> Evaluator::tell_all(Element own) {
   return mapped<Element>(meet(make_scalar(kU64, own)),
                          [&](const Array& rank) { return rank.bits[0]; });
+}
+
+std::size_t Evaluator::find_root(const Op& op) {
+  const std::vector<Element> roots = tell_all(in(op, 1).bits[0]);
+  const auto number = [](Element root) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(root));
+  };
+  for (std::size_t rank = 0; rank < roots.size(); ++rank) {
+    if (roots[rank] != roots[0]) {
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("{}: rank 0 names rank {}, rank {} names rank {}", op.attrs.text,
+                       number(roots[0]), rank, number(roots[rank])));
+    }
+  }
+  if (roots[0] >= roots.size()) {
+    stop(rt::ErrorKind::CheckFailed, fmt::format("{}: there is no rank {} of {}", op.attrs.text,
+                                                 number(roots[0]), roots.size()));
+  }
+  return roots[0];
 }
 
 std::size_t Evaluator::find_sender(const Op& op) {

@@ -50,6 +50,7 @@ HostValue CallContext::eval(HostExprId id) const {
                                            .world = inputs.world,
                                            .step = static_cast<std::int64_t>(inputs.draw.step),
                                            .worker = inputs.worker,
+                                           .machine_ranks = inputs.machine_ranks,
                                            .params = host_params_,
                                            .counts = counts});
   if (!value) throw RunFailure{value.error()};

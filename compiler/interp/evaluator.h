@@ -119,6 +119,8 @@ class Evaluator {
   std::vector<Element> tell_all(Element own);
   /// The rank whose operand 1 names this one.
   std::size_t find_sender(const Op& op);
+  /// The root that every rank's operand 1 names.
+  std::size_t find_root(const Op& op);
   /// For each rank, the counted elements of its operand 0.
   std::vector<Elements> meet_counted(const Op& op, Element own_length);
   /// Sets the first result to `received` followed by zeros, the second to the number of received

@@ -107,6 +107,7 @@ struct Inputs {
   DrawKey draw;
   std::uint32_t worker = 0;
   std::uint32_t world = 1;
+  std::uint32_t machine_ranks = 0;  // on each machine; 0: all ranks are on one
   /// Empty: a program that calls C++ functions is an error (Unavailable).
   ExternCaller call_extern;
 };

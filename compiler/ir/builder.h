@@ -198,9 +198,11 @@ class Builder {
   // Collectives (sync only).
   ValueId all_reduce(ValueId x, ScalarOp op, bool mean = false);
   ValueId all_gather(ValueId x);
-  ValueId all_to_all(ValueId x);
+  /// `group`, `stride`: of groups of ranks; invalid: all ranks.
+  ValueId all_to_all(ValueId x, HostExprId group = {}, HostExprId stride = {});
   ValueId reduce_scatter(ValueId x, ScalarOp op);
   ValueId broadcast(ValueId x, std::uint32_t root);
+  ValueId broadcast_from(ValueId x, ValueId root, std::string text);
   ValueId send_receive(ValueId x, ValueId to, std::string text);
 
  protected:

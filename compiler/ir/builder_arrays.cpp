@@ -300,8 +300,8 @@ ValueId Builder::all_gather(ValueId x) {
   return add_one(OpKind::all_gather, {x}, matrix_type(dtype(x), exprs().world(), type(x).dims[0]));
 }
 
-ValueId Builder::all_to_all(ValueId x) {
-  return add_one(OpKind::all_to_all, {x}, type(x));
+ValueId Builder::all_to_all(ValueId x, HostExprId group, HostExprId stride) {
+  return add_one(OpKind::all_to_all, {x}, type(x), {.size = group, .size2 = stride});
 }
 
 ValueId Builder::reduce_scatter(ValueId x, ScalarOp op) {
@@ -311,6 +311,10 @@ ValueId Builder::reduce_scatter(ValueId x, ScalarOp op) {
 
 ValueId Builder::broadcast(ValueId x, std::uint32_t root) {
   return add_one(OpKind::broadcast, {x}, type(x), {.index = root});
+}
+
+ValueId Builder::broadcast_from(ValueId x, ValueId root, std::string text) {
+  return add_one(OpKind::broadcast_from, {x, root}, type(x), {.text = std::move(text)});
 }
 
 ValueId Builder::send_receive(ValueId x, ValueId to, std::string text) {

@@ -30,6 +30,7 @@ struct AttrUse {
     Text = 1u << 13,       // text
     Proved = 1u << 14,     // proved
     InRows = 1u << 15,     // in_rows
+    Groups = 1u << 16,     // size and size2, if the collective is of groups of ranks
   };
 };
 
@@ -55,7 +56,8 @@ int cost_of_element(const rt::ProgramInfo& info, const Op& op);
 int num_regions(OpKind kind);
 /// random, random_bits, normal, random_index, stochastic_round.
 bool is_draw(OpKind kind);
-/// all_reduce, all_gather, all_to_all, reduce_scatter, broadcast, send_receive and those of counts.
+/// all_reduce, all_gather, all_to_all, reduce_scatter, broadcast, broadcast_from, send_receive and
+/// those of counts.
 bool is_collective(OpKind kind);
 
 /// Number of values N that a reduce or scan joins: operands are N values, N inits and, for a

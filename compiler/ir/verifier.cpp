@@ -128,6 +128,10 @@ class FunctionVerifier {
       require_size(a.size, "attribute size");
     }
     if (has(AttrUse::Size2)) require_size(a.size2, "attribute size2");
+    if (has(AttrUse::Groups) && a.size.is_valid()) {
+      require_size(a.size, "attribute group");
+      require_size(a.size2, "attribute stride");
+    }
     if (has(AttrUse::Axis)) require(a.axis >= kAll && a.axis <= 1, "axis is not all, 0 or 1");
     if (has(AttrUse::Width)) require(a.bits >= 1 && a.bits <= 64, "width outside 1..64");
     if (has(AttrUse::Combiner)) {

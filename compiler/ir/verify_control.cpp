@@ -364,7 +364,13 @@ void all_gather(const OpCheck& o) {
 
 void all_to_all(const OpCheck& o) {
   require_sync(o);
-  require_by_rank(o, o.in(0));
+  if (o.op.attrs.size.is_valid()) {
+    o.require_rank(o.in(0), 2, "the array by rank");
+    o.require(sizes_agree(o.context.info, o.in(0).dims[0], o.op.attrs.size),
+              "the rows are not one for each rank of a group");
+  } else {
+    require_by_rank(o, o.in(0));
+  }
   o.require_out(o.in(0));
 }
 
@@ -376,6 +382,12 @@ void reduce_scatter(const OpCheck& o) {
 
 void broadcast(const OpCheck& o) {
   require_sync(o);
+  o.require_out(o.in(0));
+}
+
+void broadcast_from(const OpCheck& o) {
+  require_sync(o);
+  require_number(o, 1, "the root");
   o.require_out(o.in(0));
 }
 

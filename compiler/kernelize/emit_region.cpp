@@ -32,6 +32,8 @@ rt::CollectiveInfo collective_of(const ir::Function& fn, const ir::Op& op) {
       return {rt::CollectiveKind::AllToAll};
     case OpKind::reduce_scatter:
       return {rt::CollectiveKind::ReduceScatter, reduction_of(fn, op)};
+    case OpKind::broadcast_from:
+      return {rt::CollectiveKind::BroadcastFrom};
     case OpKind::send_receive:
       return {rt::CollectiveKind::SendReceive};
     case OpKind::all_gather_counted:
@@ -109,8 +111,10 @@ class RegionEmitter {
     rt::Step step{.kind = rt::StepKind::Collective,
                   .index = s.results[1],
                   .index2 = s.results[0],
+                  .expr = op.attrs.size,
+                  .expr2 = op.attrs.size2,
                   .collective = collective_of(cx_.fn, op)};
-    if (rt::names_receiver(step.collective.kind)) {
+    if (rt::names_rank(step.collective.kind)) {
       step.message = cx_.program.message(op.attrs.text);
     }
     for (const int scalar : s.scalars) step.scalars.push_back(plan_.sinks[scalar].buffer);

@@ -66,6 +66,7 @@ void Planner::add_sink_of(ir::OpId op_id) {
     case OpKind::all_to_all:
     case OpKind::reduce_scatter:
     case OpKind::broadcast:
+    case OpKind::broadcast_from:
     case OpKind::send_receive:
     case OpKind::all_gather_counted:
     case OpKind::send_receive_counted:

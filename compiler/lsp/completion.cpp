@@ -130,7 +130,7 @@ class Completer {
       const OperatorInfo info = find_operator(name).value_or(OperatorInfo());
       add(std::string(name), Kind::Function, 3, info.signature, info.meaning);
     }
-    for (const char* name : {"n", "r", "c", "world", "worker", "step"})
+    for (const char* name : {"n", "r", "c", "world", "worker", "machine_ranks", "step"})
       add(name, Kind::Constant, 4, std::string(builtin_name_meaning(name)));
     words({"if", "else", "as", "true", "false", "inf", "nan", "pi"});
   }

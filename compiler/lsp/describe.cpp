@@ -87,6 +87,7 @@ std::string_view builtin_name_meaning(std::string_view name) {
       {"c", "columns of the gradient, in a compressor of matrices"},
       {"world", "number of ranks"},
       {"worker", "number of this rank"},
+      {"machine_ranks", "number of ranks on each machine"},
       {"step", "number of the step"}};
   for (const auto& [known, meaning] : kMeanings) {
     if (known == name) return meaning;

@@ -6,7 +6,7 @@
 //            %u = unpack %g {bits=4}         for each rank 8 / 4 elements per byte
 //            %1 = the first n of each row of %u
 //
-// For all_to_all, each row is first filled up to whole bytes. broadcast and send_receive give an
+// For all_to_all, each row is first filled up to whole bytes. The others give an
 // array of the same size, so that nothing is filled up. Sums, minima and maxima stay (see
 // pack_rank_sums), and so do the collectives of counts, whose lengths are those of elements.
 #include <numeric>
@@ -68,9 +68,9 @@ ValueId unpack_rows(Builder& b, ValueId rows, DType dtype, HostExprId width) {
   const HostExprId num_bytes = ir::element_count(exprs, packed);
   const HostExprId full = round_up(exprs, width, dtype.bits);
   const ValueId bytes = b.reshape(rows, ir::vector_type(kU8, num_bytes), true);
-  const HostExprId world = packed.dims[0];
-  const ValueId all = unpack_as(b, bytes, dtype, exprs.mul(world, full));
-  const ValueId by_rank = b.reshape(all, ir::matrix_type(dtype, world, full), true);
+  const HostExprId num_ranks = packed.dims[0];
+  const ValueId all = unpack_as(b, bytes, dtype, exprs.mul(num_ranks, full));
+  const ValueId by_rank = b.reshape(all, ir::matrix_type(dtype, num_ranks, full), true);
   // The first columns. Only places change, so that no element is moved.
   return b.transpose(b.slice(b.transpose(by_rank), exprs.const_int(0), width));
 }
@@ -85,7 +85,8 @@ ValueId gather_packed(Builder& b, ValueId x) {
   return unpack_rows(b, rows, type.dtype, type.dims[0]);
 }
 
-ValueId swap_packed(Builder& b, ValueId x) {
+ValueId swap_packed(Builder& b, const ir::Op& op) {
+  const ValueId x = op.operands[0];
   HostExprPool& exprs = b.exprs();
   const ir::Type type = b.type(x);
   const int bits = type.dtype.bits;
@@ -94,7 +95,9 @@ ValueId swap_packed(Builder& b, ValueId x) {
   const HostExprId groups = exprs.ceil_div(type.dims[1], exprs.const_int(group_size(bits)));
   const HostExprId width = exprs.mul(groups, exprs.const_int(group_size(bits) * bits / kByteBits));
   const ir::Type by_rank = ir::matrix_type(kU8, type.dims[0], width);
-  return unpack_rows(b, b.all_to_all(b.reshape(bytes, by_rank, true)), type.dtype, type.dims[1]);
+  const ValueId swapped =
+      b.all_to_all(b.reshape(bytes, by_rank, true), op.attrs.size, op.attrs.size2);
+  return unpack_rows(b, swapped, type.dtype, type.dims[1]);
 }
 
 // The collective gives an array of the shape that it gets.
@@ -102,8 +105,9 @@ ValueId send_packed(Builder& b, const ir::Op& op) {
   HostExprPool& exprs = b.exprs();
   const ir::Type type = b.type(op.operands[0]);
   const ValueId bytes = pack_all(b, op.operands[0]);
-  const ValueId sent = op.kind == OpKind::broadcast
-                           ? b.broadcast(bytes, op.attrs.index)
+  const ValueId sent = op.kind == OpKind::broadcast ? b.broadcast(bytes, op.attrs.index)
+                       : op.kind == OpKind::broadcast_from
+                           ? b.broadcast_from(bytes, op.operands[1], op.attrs.text)
                            : b.send_receive(bytes, op.operands[1], op.attrs.text);
   const ValueId flat = unpack_as(b, sent, type.dtype, ir::element_count(exprs, type));
   return b.reshape(flat, type, true);
@@ -135,7 +139,8 @@ bool has_known_size(const HostExprPool& exprs, const ir::Type& type) {
 void pack_exchanges(ir::Program& program, PassContext& context) {
   rewrite_all(program, context, [](Builder& b, const ir::Op& op) -> std::optional<ir::ValueIds> {
     if (op.kind != OpKind::all_gather && op.kind != OpKind::all_to_all &&
-        op.kind != OpKind::broadcast && op.kind != OpKind::send_receive) {
+        op.kind != OpKind::broadcast && op.kind != OpKind::broadcast_from &&
+        op.kind != OpKind::send_receive) {
       return std::nullopt;
     }
     const ir::Type type = b.type(op.operands[0]);
@@ -143,7 +148,7 @@ void pack_exchanges(ir::Program& program, PassContext& context) {
     if (!is_narrow || !has_known_size(b.exprs(), type)) return std::nullopt;
     if (!is_smaller(b.exprs(), op, type)) return std::nullopt;
     if (op.kind == OpKind::all_gather) return ir::ValueIds{gather_packed(b, op.operands[0])};
-    if (op.kind == OpKind::all_to_all) return ir::ValueIds{swap_packed(b, op.operands[0])};
+    if (op.kind == OpKind::all_to_all) return ir::ValueIds{swap_packed(b, op)};
     return ir::ValueIds{send_packed(b, op)};
   });
 }

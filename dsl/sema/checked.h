@@ -77,6 +77,10 @@ struct Expr {
   // HostSize, Slice. Builtin: its size argument (k of top_k, m of random, size of scatter, limit,
   // bins, bits of pack). random_index: its `size:`. unpack takes the width from the result type.
   HostExprId size, size2;
+  // Collectives of groups: how many ranks a group has, and how far apart their numbers are.
+  // Invalid: all ranks.
+  HostExprId group, stride;
+  std::optional<DType> travels_in;  // allreduce, reduce_scatter: `in:`
   // Attributes of Builtin
   std::int8_t axis = -1;  // -1: none
   bool exclusive = false, descending = false, shared = false;
@@ -120,7 +124,8 @@ struct Expr {
 //   iota random random_bits normal: none
 //   random_index: none (`size:` argument: `size`)
 //   stochastic_round: x
-//   collectives: x (root of broadcast: `index`; receiver of sendrecv: a second operand; for counted
+//   collectives: x (root of broadcast: `index`, or a second operand if it is not constant; receiver
+//   of sendrecv: a second operand; for counted
 //     arrays, `index` is the count entry of the result and `size` its most)
 
 enum class StmtKind : std::uint8_t {

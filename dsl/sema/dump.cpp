@@ -184,6 +184,8 @@ class Dumper {
     if (e.builtin == BuiltinId::allreduce) {
       text += e.is_mean ? ", mean" : fmt::format(", {}", scalar_op_info(e.scalar_op).name);
     }
+    if (e.travels_in) text += ", in " + dtype_name(*e.travels_in);
+    if (e.group) text += fmt::format(", group {}, stride {}", size(e.group), size(e.stride));
     if (e.builtin == BuiltinId::filter || e.builtin == BuiltinId::nonzero) {
       text += ", " + p_.info.counts[e.index].name;
     }

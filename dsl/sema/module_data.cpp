@@ -45,7 +45,7 @@ std::string decl_noun(const ast::Decl& decl) {
 }
 
 bool is_builtin_name(std::string_view name) {
-  constexpr std::string_view kNames[] = {"n", "r", "c", "world", "worker", "step"};
+  constexpr std::string_view kNames[] = {"n", "r", "c", "world", "worker", "machine_ranks", "step"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

@@ -145,12 +145,14 @@ class Walker {
 
   Made visit_builtin(const Expr& e) {
     if (e.builtin == BuiltinId::sendrecv) return visit_sendrecv(e);
+    if (e.builtin == BuiltinId::broadcast) return visit_broadcast(e);
     const Made made = both(visit_args(e), made_of(e.size));
     switch (e.builtin) {
       case BuiltinId::allreduce:
       case BuiltinId::allgather:
-      case BuiltinId::broadcast:
         note_collective(e);
+        // Groups may end with different values.
+        if (e.group.is_valid()) return Made::OfOthers;
         if (has_own_count(e)) facts_.counts[e.index] = Made::Alike;
         return Made::Alike;
       case BuiltinId::all_to_all:
@@ -173,6 +175,17 @@ class Walker {
       default:
         return made;
     }
+  }
+
+  Made visit_broadcast(const Expr& e) {
+    visit(e.args.at(0));
+    const bool root_differs = e.args.size() > 1 && differs(visit(e.args[1]));
+    note_collective(e);
+    if (root_differs) {
+      const Span& root = program_.exprs[e.args[1].index()].span;
+      note({e.span, e.builtin, root, Disagreement::Kind::Root});
+    }
+    return Made::Alike;
   }
 
   Made visit_sendrecv(const Expr& e) {

@@ -227,7 +227,8 @@ typedef struct cinch_sync_options {
   uint64_t
       piece_bytes; /* bytes of gradient to encode and send at a time; 0: 4 MiB, or auto's choice */
   cinch_lengths lengths;
-  uint32_t ranks_per_machine; /* of hierarchical; 0 counts as 1 */
+  uint32_t ranks_per_machine; /* of hierarchical, 0 counts as 1; programs know it as
+                                 machine_ranks, 0: all ranks are on one machine */
   const uint32_t* servers;    /* of ps; NULL: rank 0 */
   size_t num_servers;
   uint64_t first_step; /* payloads get room for this step and later ones */

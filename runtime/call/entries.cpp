@@ -83,6 +83,7 @@ bool has_collective(const Steps& steps) {
 }
 
 bool is_fixed(const ProgramImage& image, HostExprId expr) {
+  if (!expr.is_valid()) return true;
   const HostExprPool& exprs = *image.info.exprs;
   return !exprs.depends_on(expr, HostOp::Param) && !exprs.depends_on(expr, HostOp::Step);
 }
@@ -92,7 +93,8 @@ bool are_fixed(const ProgramImage& image, const Steps& steps) {
     if (step.kind == StepKind::Collective) {
       return !is_routed(step.collective.kind) &&
              is_fixed(image, image.buffers[step.index].size_bytes) &&
-             is_fixed(image, image.buffers[step.index2].size_bytes);
+             is_fixed(image, image.buffers[step.index2].size_bytes) && is_fixed(image, step.expr) &&
+             is_fixed(image, step.expr2);
     }
     if (step.kind == StepKind::For && has_collective(step.body)) {
       return is_fixed(image, step.expr) && is_fixed(image, step.expr2) &&
@@ -115,7 +117,8 @@ class Rounds {
       if (step.kind == StepKind::Collective) {
         const auto sent = TRY(buffer_bytes(image_, step.index2, env_));
         const auto received = TRY(buffer_bytes(image_, step.index, env_));
-        rounds_.push_back({step.collective, image_.buffers[step.index].dtype,
+        const auto groups = TRY(rank_groups(image_, step.expr, step.expr2, env_));
+        rounds_.push_back({step.collective, groups, image_.buffers[step.index].dtype,
                            static_cast<std::uint64_t>(sent), static_cast<std::uint64_t>(received)});
       }
       if (step.kind == StepKind::For && has_collective(step.body)) {

@@ -72,6 +72,7 @@ bool needs_copies_of_states(const ProgramImage& image);
 /// One collective, the same on every rank.
 struct SyncRound {
   CollectiveInfo collective;
+  RankGroups groups = {};
   DType dtype = kF32;
   std::uint64_t sent_bytes = 0, received_bytes = 0;  // input and output of CollectiveCall
 };

@@ -49,6 +49,7 @@ HostEnv host_env(const TensorFacts& facts, const ParameterValues& parameters, st
               .world = facts.world,
               .step = static_cast<std::int64_t>(step),
               .worker = facts.worker,
+              .machine_ranks = facts.machine_ranks,
               .params = parameters.host_values()};
   return env;
 }

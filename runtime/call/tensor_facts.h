@@ -20,6 +20,7 @@ struct TensorFacts {
   std::uint32_t world = 1, worker = 0;
   std::uint64_t seed = 0;
   std::uint32_t tensor = 0, piece = 0;
+  std::uint32_t machine_ranks = 0;  // on each machine; 0: all ranks are on one
   std::int64_t num_elems() const { return rows * cols; }
 };
 

@@ -157,6 +157,7 @@ Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) 
   }
   switch (call.collective.kind) {
     case CollectiveKind::None:
+    case CollectiveKind::BroadcastFrom:
     case CollectiveKind::SendReceive:
     case CollectiveKind::AllGatherCounted:
     case CollectiveKind::SendReceiveCounted:
@@ -211,17 +212,19 @@ using Offers = std::span<const RankOffer>;
 
 constexpr std::uint32_t kNobody = UINT32_MAX;
 
+// A program's negative number has the bits of its two's complement.
+std::int32_t named(std::uint64_t rank) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(rank));
+}
+
 // For each receiver, the rank that sends to it.
 Result<std::vector<std::uint32_t>> senders(std::string_view place, Offers offers) {
   std::vector<std::uint32_t> from(offers.size(), kNobody);
   for (std::uint32_t rank = 0; rank < offers.size(); ++rank) {
     const std::uint64_t to = offers[rank].to;
     if (to >= offers.size()) {
-      // A program's negative number has the bits of its two's complement.
-      return fail(
-          ErrorKind::CheckFailed,
-          fmt::format("{}: rank {} sends to rank {} of {}", place, rank,
-                      static_cast<std::int32_t>(static_cast<std::uint32_t>(to)), offers.size()));
+      return fail(ErrorKind::CheckFailed, fmt::format("{}: rank {} sends to rank {} of {}", place,
+                                                      rank, named(to), offers.size()));
     }
     if (from[to] != kNobody) {
       return fail(ErrorKind::CheckFailed, fmt::format("{}: ranks {} and {} both send to rank {}",
@@ -230,6 +233,20 @@ Result<std::vector<std::uint32_t>> senders(std::string_view place, Offers offers
     from[to] = rank;
   }
   return from;
+}
+
+// The one rank that all name.
+Result<std::uint32_t> root_of(std::string_view place, Offers offers) {
+  const std::uint64_t root = offers[0].to;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    if (offers[rank].to == root) continue;
+    return fail(ErrorKind::CheckFailed,
+                fmt::format("{}: rank 0 names rank {}, rank {} names rank {}", place, named(root),
+                            rank, named(offers[rank].to)));
+  }
+  if (root < offers.size()) return static_cast<std::uint32_t>(root);
+  return fail(ErrorKind::CheckFailed,
+              fmt::format("{}: there is no rank {} of {}", place, named(root), offers.size()));
 }
 
 tl::unexpected<Error> no_room() {
@@ -246,6 +263,16 @@ Result<std::vector<ByteRange>> parts_from_sender(const CollectiveCall& call, Off
   const std::uint32_t sender = from[rank];
   std::vector<ByteRange> parts(offers.size());
   parts[sender].size = offers[sender].sent_bytes;
+  return parts;
+}
+
+Result<std::vector<ByteRange>> parts_from_root(const CollectiveCall& call, Offers offers) {
+  const std::uint32_t root = TRY(root_of(call.place, offers));
+  const std::uint64_t sent = offers[root].sent_bytes;
+  const auto fits = [sent](const RankOffer& offer) { return offer.room_bytes == sent; };
+  if (!std::ranges::all_of(offers, fits)) return no_room();
+  std::vector<ByteRange> parts(offers.size());
+  parts[root].size = sent;
   return parts;
 }
 
@@ -270,6 +297,7 @@ RankOffer offer_of(const CollectiveCall& call) {
 
 Result<std::vector<ByteRange>> received_parts(const CollectiveCall& call, Offers offers,
                                               std::uint32_t rank) {
+  if (call.collective.kind == CollectiveKind::BroadcastFrom) return parts_from_root(call, offers);
   return names_receiver(call.collective.kind) ? parts_from_sender(call, offers, rank)
                                               : parts_in_rank_order(offers);
 }
@@ -301,7 +329,7 @@ Status give_routed(const CollectiveCall& call,
 Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_bits,
                     const ReadScalar& read, CollectiveCall& call) {
   const CollectiveKind kind = call.collective.kind;
-  if (names_receiver(kind)) {
+  if (names_rank(kind)) {
     call.to = TRY(read(scalars.front()));
   }
   if (!is_counted(kind)) return Ok{};

@@ -48,8 +48,8 @@ RankOffer offer_of(const CollectiveCall& call);
 
 /// For each sending rank, the part of the output of `rank` that the sender's array fills; empty if
 /// it sends nothing to `rank`. All ranks find the same error, so none waits for another:
-/// CheckFailed (a receiver that does not exist, two ranks that send to the same one), Internal (an
-/// array that does not fit its receiver).
+/// CheckFailed (a rank that does not exist, two ranks that send to the same one, several roots),
+/// Internal (an array that does not fit its receiver).
 Result<std::vector<ByteRange>> received_parts(const CollectiveCall& call,
                                               std::span<const RankOffer> offers,
                                               std::uint32_t rank);

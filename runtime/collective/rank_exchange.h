@@ -23,9 +23,10 @@ struct CollectiveCall {
   // Of the same length on all ranks, unless the collective is counted
   std::span<const std::uint8_t> input;
   std::span<std::uint8_t> output;  // written only if all ranks are Good
+  RankGroups groups = {};          // that exchange, for AllToAll
   // For routed collectives (is_routed):
-  std::uint32_t to = 0;  // the rank that gets the input
-  // For collectives that name receivers: prefix of error messages
+  std::uint32_t to = 0;  // the rank that gets the input, or the root
+  // For collectives that name a rank: prefix of error messages
   std::string_view place = {};
   std::uint32_t element_bytes = 0;        // for counted arrays
   std::span<std::uint8_t> received = {};  // a u32: how many elements of the output arrived

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kLook{20};
 
 bool are_same(const CollectiveCall& a, const CollectiveCall& b) {
   const bool is_as_long = is_counted(a.collective.kind) || a.input.size() == b.input.size();
-  return a.collective == b.collective && a.dtype == b.dtype && is_as_long;
+  return a.collective == b.collective && a.dtype == b.dtype && a.groups == b.groups && is_as_long;
 }
 
 }  // namespace
@@ -94,12 +94,13 @@ Status RankMeeting::check_same_call() const {
 Status RankMeeting::give(const CollectiveCall& call, std::uint32_t rank) const {
   std::vector<std::span<const std::uint8_t>> inputs;
   std::vector<RankOffer> offers;
-  for (const Arrival& each : arrivals_) {
-    inputs.push_back(each.call->input);
-    offers.push_back(offer_of(*each.call));
+  for (std::uint32_t other = 0; other < arrivals_.size(); ++other) {
+    if (!call.groups.are_together(rank, other)) continue;
+    inputs.push_back(arrivals_[other].call->input);
+    offers.push_back(offer_of(*arrivals_[other].call));
   }
   return is_routed(call.collective.kind) ? give_routed(call, inputs, offers, rank)
-                                         : give_part(call, inputs, rank);
+                                         : give_part(call, inputs, call.groups.number(rank));
 }
 
 Result<RankStatus> RankMeeting::meet(std::uint32_t rank, const Arrival& arrival) {

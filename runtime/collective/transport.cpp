@@ -289,6 +289,7 @@ ExchangeKind exchange_kind_of(CollectiveKind kind) {
     case CollectiveKind::ReduceScatter:
       return ExchangeKind::ReduceScatter;
     case CollectiveKind::Broadcast:
+    case CollectiveKind::BroadcastFrom:
       return ExchangeKind::Broadcast;
     case CollectiveKind::AllReduce:
     case CollectiveKind::None:

@@ -39,6 +39,7 @@ struct ArrayPair {
 
 struct ListOptions {
   std::uint32_t world = 1, worker = 0;
+  std::uint32_t machine_ranks = 0;  // SessionOptions::machine_ranks
   std::uint64_t seed = 0;
   /// Initial values of run-time parameters, by name.
   std::vector<std::pair<std::string, double>> parameters = {};

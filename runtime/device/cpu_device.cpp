@@ -37,6 +37,7 @@ class CpuDevice : public ComputeDevice {
     SessionOptions common{.threads = options_.threads,
                           .world = options.world,
                           .worker = options.worker,
+                          .machine_ranks = options.machine_ranks,
                           .seed = options.seed,
                           .only_decodes = options.only_decodes,
                           .cancelled = options_.cancelled};

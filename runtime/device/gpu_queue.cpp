@@ -53,6 +53,7 @@ class GpuQueueDevice : public ComputeDevice {
                                                 std::span<const ListTensor> tensors) override {
     GpuSessionOptions common{.world = options.world,
                              .worker = options.worker,
+                             .machine_ranks = options.machine_ranks,
                              .seed = options.seed,
                              .parameters = options.parameters,
                              .only_decodes = options.only_decodes,

@@ -275,6 +275,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     };
     CINCH_TRY(take_scalars(step.scalars, to.storage_bits, read, meeting_));
     if (is_counted(step.collective.kind)) meeting_.received = memory_of(step.scalars.back());
+    meeting_.groups = TRY(rank_groups(image_, step.expr, step.expr2, inputs_.env));
     if (step.message != kNoIndex) meeting_.place = image_.messages[step.message];
     return Next::Meet;
   }

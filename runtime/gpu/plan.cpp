@@ -54,7 +54,9 @@ class Planner {
                        .meeting = PlannedMeeting::Exchange,
                        .collective = step.collective,
                        .scalars = step.scalars,
-                       .message = step.message});
+                       .message = step.message,
+                       .group = step.expr,
+                       .stride = step.expr2});
     }
     CINCH_BUG("a step of an unknown kind");
   }

@@ -89,6 +89,7 @@ struct PlannedLaunch {
   CollectiveInfo collective;
   std::vector<BufferIndex> scalars = {};  // of the exchange, as in its step
   std::uint32_t message = kNoIndex;       // as in its step
+  HostExprId group, stride;               // the step's expr and expr2
   /// Does it reduce stored partials to fewer, with many blocks?
   bool is_fold() const { return !is_service && value == static_cast<std::int64_t>(GpuFold::Folds); }
 };

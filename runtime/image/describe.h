@@ -30,10 +30,10 @@ constexpr std::array<std::string_view, 2> names_of(KernelRole) {
 constexpr std::array<std::string_view, 8> names_of(StepKind) {
   return {"launch", "zero", "copy", "check", "if", "while", "for", "collective"};
 }
-constexpr std::array<std::string_view, 9> names_of(CollectiveKind) {
-  return {"none",         "all_reduce",         "all_gather",
-          "all_to_all",   "reduce_scatter",     "broadcast",
-          "send_receive", "all_gather_counted", "send_receive_counted"};
+constexpr std::array<std::string_view, 10> names_of(CollectiveKind) {
+  return {
+      "none",      "all_reduce",     "all_gather",   "all_to_all",         "reduce_scatter",
+      "broadcast", "broadcast_from", "send_receive", "all_gather_counted", "send_receive_counted"};
 }
 constexpr std::array<std::string_view, 5> names_of(RankReduction) {
   return {"none", "sum", "mean", "min", "max"};

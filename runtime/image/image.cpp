@@ -61,6 +61,20 @@ std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info) {
   return Fingerprinter(info).run();
 }
 
+Result<RankGroups> rank_groups(const ProgramImage& image, HostExprId size, HostExprId stride,
+                               const HostEnv& env) {
+  if (!size.is_valid()) return RankGroups{};
+  const auto members = TRY(image.info.exprs->eval_int(size, env));
+  const auto apart = TRY(image.info.exprs->eval_int(stride, env));
+  const bool are_numbers = members >= 1 && apart >= 1 && members <= env.world && apart <= env.world;
+  if (!are_numbers || env.world % (members * apart) != 0) {
+    return fail(ErrorKind::CheckFailed,
+                fmt::format("{}: groups of {} ranks, {} apart, do not have all of {} ranks",
+                            image.info.name, members, apart, env.world));
+  }
+  return RankGroups{static_cast<std::uint32_t>(members), static_cast<std::uint32_t>(apart)};
+}
+
 Result<std::int64_t> buffer_bytes(const ProgramImage& image, BufferIndex index,
                                   const HostEnv& env) {
   const BufferInfo& buffer = image.buffers[index];

@@ -101,7 +101,9 @@ enum class StepKind : std::uint8_t {
   While,  // at most `expr` times: run `cond`, stop unless buffer `index` (u8) element 0 is nonzero,
           // run `body`
   For,    // i from `expr` to `expr2`: write i (i64) to buffer `index`, run `body`
-  Collective,  // with all ranks: buffer `index` from buffer index2, as `collective` says
+  // With all ranks: buffer `index` from buffer index2, as `collective` says. AllToAll: of groups of
+  // `expr` ranks whose numbers are `expr2` apart, if these are valid
+  Collective,
 };
 
 enum class CollectiveKind : std::uint8_t {
@@ -111,6 +113,8 @@ enum class CollectiveKind : std::uint8_t {
   AllToAll,
   ReduceScatter,
   Broadcast,
+  // All ranks name the same root: `scalars` are {root}.
+  BroadcastFrom,
   // Each rank names the rank that gets its array: `scalars` are {to}.
   SendReceive,
   // Arrays whose lengths are counts: `scalars` are {sent, received}, in elements.
@@ -120,17 +124,21 @@ enum class CollectiveKind : std::uint8_t {
 };
 // Do ranks first tell one another where arrays go and how long they are?
 inline bool is_routed(CollectiveKind kind) {
-  return kind >= CollectiveKind::SendReceive;
+  return kind >= CollectiveKind::BroadcastFrom;
 }
 inline bool names_receiver(CollectiveKind kind) {
   return kind == CollectiveKind::SendReceive || kind == CollectiveKind::SendReceiveCounted;
+}
+// Is the first of `scalars` the number of a rank?
+inline bool names_rank(CollectiveKind kind) {
+  return kind == CollectiveKind::BroadcastFrom || names_receiver(kind);
 }
 inline bool is_counted(CollectiveKind kind) {
   return kind >= CollectiveKind::AllGatherCounted;
 }
 // The number of buffers of one u32 that such a step names.
 inline std::size_t num_scalars(CollectiveKind kind) {
-  return (names_receiver(kind) ? 1U : 0U) + (is_counted(kind) ? 2U : 0U);
+  return (names_rank(kind) ? 1U : 0U) + (is_counted(kind) ? 2U : 0U);
 }
 // Element by element, in rank order; the mean is the sum divided by the number of ranks.
 enum class RankReduction : std::uint8_t { None, Sum, Mean, Min, Max };
@@ -142,6 +150,21 @@ struct CollectiveInfo {
   friend bool operator==(const CollectiveInfo&, const CollectiveInfo&) = default;
 };
 
+/// Groups of ranks that exchange among themselves: the ranks with the same rank / (size * stride)
+/// and the same rank % stride. Size 0: all ranks.
+struct RankGroups {
+  std::uint32_t size = 0, stride = 1;
+  bool are_all() const { return size == 0; }
+  /// The first rank of the group that `rank` is in; `stride` further on is the next.
+  std::uint32_t first(std::uint32_t rank) const {
+    return are_all() ? 0 : rank / (size * stride) * (size * stride) + rank % stride;
+  }
+  /// The number of `rank` within its group.
+  std::uint32_t number(std::uint32_t rank) const { return are_all() ? rank : rank / stride % size; }
+  bool are_together(std::uint32_t a, std::uint32_t b) const { return first(a) == first(b); }
+  friend bool operator==(const RankGroups&, const RankGroups&) = default;
+};
+
 struct Step {
   StepKind kind = StepKind::Launch;
   std::uint32_t index = kNoIndex, index2 = kNoIndex;
@@ -149,7 +172,7 @@ struct Step {
   std::vector<Step> cond, body, orelse;
   CollectiveInfo collective = {};         // of Collective
   std::vector<BufferIndex> scalars = {};  // for Collective: see CollectiveKind
-  // For a Collective that names a receiver: prefix of error messages
+  // For a Collective that names a rank: prefix of error messages
   std::uint32_t message = kNoIndex;
   // Does `index2` name a buffer that is read?
   bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }
@@ -218,6 +241,11 @@ inline bool is_state(BufferRole role) {
   return role == BufferRole::State || role == BufferRole::StateNext ||
          role == BufferRole::StateInPlace;
 }
+
+/// The groups of a collective; all ranks if it is not of groups. Errors: those of the formulas;
+/// CheckFailed (not every rank is in a group of that size).
+Result<RankGroups> rank_groups(const ProgramImage& image, HostExprId size, HostExprId stride,
+                               const HostEnv& env);
 
 /// A buffer's bytes; 0 if the formula is negative: it may belong to a branch that is not taken.
 /// Errors: those of the formula; Overflow (above kMaxBufferBytes, or more than a gradient or an

@@ -103,8 +103,8 @@ class EntryChecks {
             place, "a collective where none is due");
     require(step.scalars.size() == num_scalars(step.collective.kind), place,
             "a collective without the scalars of its kind");
-    require(names_receiver(step.collective.kind) ? step.message < image_.messages.size()
-                                                 : step.message == kNoIndex,
+    require(names_rank(step.collective.kind) ? step.message < image_.messages.size()
+                                             : step.message == kNoIndex,
             place, "no such message");
     switch (step.kind) {
       case StepKind::Launch:
@@ -179,12 +179,17 @@ class EntryChecks {
         place, "a collective between types");
     const bool keeps_size = collective.kind == CollectiveKind::AllReduce ||
                             collective.kind == CollectiveKind::Broadcast ||
+                            collective.kind == CollectiveKind::BroadcastFrom ||
                             collective.kind == CollectiveKind::SendReceive;
     require(!keeps_size || to.size_bytes == from.size_bytes, place,
             "a collective between buffers of different sizes");
     const bool are_own = to.role == BufferRole::Workspace && from.role == BufferRole::Workspace;
     require(are_own || !is_gpu_image(image_), place, "a collective on what is a call's");
     for (const BufferIndex scalar : step.scalars) check_scalar(scalar, place, kScalarBytes);
+    if (!step.expr.is_valid() && !step.expr2.is_valid()) return;
+    require(collective.kind == CollectiveKind::AllToAll, place, "a collective without groups");
+    checks_.check_int(step.expr, place);
+    checks_.check_int(step.expr2, place);
   }
 
   void check_host(const Step& step, Place place, int depth) {

@@ -317,7 +317,7 @@ std::uint64_t dense_bytes(const Plan& plan, std::uint32_t group) {
 // The facts of a compiled program that a planner needs.
 
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
-                       std::uint64_t step) {
+                       std::uint64_t step, std::uint32_t machine_ranks) {
   const ProgramInfo& info = program->info;
   CodecFacts facts{.name = info.name,
                    .can_cut = can_cut(info),
@@ -337,9 +337,11 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
     return static_cast<std::uint64_t>(most);
   };
   if (info.has_sync && has_fixed_rounds(*program)) {
-    facts.sync_rounds = [program, world, step](std::int64_t rows, std::int64_t cols) {
+    facts.sync_rounds = [program, world, step, machine_ranks](std::int64_t rows,
+                                                              std::int64_t cols) {
       const ProgramInfo& of = program->info;
-      const TensorFacts tensor = facts_for(of, {rows, cols, world});
+      const TensorFacts tensor = facts_for(
+          of, {.rows = rows, .cols = cols, .world = world, .machine_ranks = machine_ranks});
       const ParameterValues parameters(of);
       return sync_rounds(*program, host_env(tensor, parameters, step));
     };

@@ -197,9 +197,9 @@ std::string_view usual_plan(const PlanRequest& request);
 bool encodes_sums(std::string_view plan);
 
 /// Collects the facts of a program. Payloads are bounded with the parameters' defaults, for `step`
-/// and all later steps. The facts keep the program alive.
+/// and all later steps. `machine_ranks`: as of SessionOptions. The facts keep the program alive.
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
-                       std::uint64_t step = 0);
+                       std::uint64_t step = 0, std::uint32_t machine_ranks = 0);
 
 // Orders a plan's tasks across bundles. Exchanges begin in that order, so it decides how far
 // bundles overlap.

@@ -30,9 +30,10 @@ struct SessionOptions {
   /// product of all dimensions but the first.
   std::int64_t rows = 0;
   std::int64_t cols = 1;
-  std::uint32_t threads = 0;  // 0: all of the machine; at most kMaxThreads
-  std::uint32_t world = 1;    // ranks
-  std::uint32_t worker = 0;   // this rank, below world
+  std::uint32_t threads = 0;        // 0: all of the machine; at most kMaxThreads
+  std::uint32_t world = 1;          // ranks
+  std::uint32_t worker = 0;         // this rank, below world
+  std::uint32_t machine_ranks = 0;  // on each machine; 0: all ranks are on one
   std::uint64_t seed = 0;
   // Number of the tensor: tensors with different numbers draw differently
   std::uint32_t tensor = 0;
@@ -49,7 +50,9 @@ struct SessionOptions {
 
   MemorySource memory;  // source of states and workspace; its functions outlive the session
 
-  TensorFacts facts() const { return {rows, cols, world, worker, seed, tensor, piece}; }
+  TensorFacts facts() const {
+    return {rows, cols, world, worker, seed, tensor, piece, machine_ranks};
+  }
 
   // For tests and tuning; results never depend on these.
   std::optional<CpuTuning> tuning;    // none: the tables' values for the image's architecture

@@ -307,8 +307,13 @@ Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
   exchange.output = call.output;
   const std::uint32_t world = transport_.world();
   const bool gathers = exchange.kind == ExchangeKind::AllGather;
-  const std::uint64_t part = gathers ? call.input.size() : call.input.size() / world;
-  for (std::uint32_t rank = 0; rank < world; ++rank) parts_[rank] = {rank * part, part};
+  const std::uint32_t own = transport_.rank();
+  const std::uint32_t size = call.groups.are_all() ? world : call.groups.size;
+  const std::uint64_t part = gathers ? call.input.size() : call.input.size() / size;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    const bool is_member = call.groups.are_together(own, rank);
+    parts_[rank] = is_member ? ByteRange{call.groups.number(rank) * part, part} : ByteRange{};
+  }
   exchange.sent = exchange.received = parts_;
   return exchange;
 }
@@ -340,7 +345,12 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   exchange.output = call.output;
   exchange.received = received;
   std::ranges::fill(parts_, ByteRange{});
-  if (names_receiver(call.collective.kind)) parts_[call.to] = {0, call.input.size()};
+  if (call.collective.kind == CollectiveKind::BroadcastFrom) {
+    exchange.peer = call.to;
+    if (call.to == transport_.rank()) std::ranges::copy(call.input, call.output.begin());
+  } else if (names_receiver(call.collective.kind)) {
+    parts_[call.to] = {0, call.input.size()};
+  }
   exchange.sent = parts_;
   Status status = run(exchange, timeout_);
   // The sizes are those that ranks told one another.

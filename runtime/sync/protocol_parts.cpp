@@ -14,6 +14,17 @@ bool is_asked_for(const Task& task, const CollectiveCall& call) {
          task.dtype == call.dtype;
 }
 
+// Do just the slots of the call's group hold anything? Each rank has a slot of its own.
+bool are_of_group(std::span<const std::uint32_t> slots, const CollectiveCall& call,
+                  std::uint32_t own, PieceMemory& memory) {
+  if (call.collective.kind != CollectiveKind::AllToAll || call.input.empty()) return true;
+  for (std::uint32_t rank = 0; rank < slots.size(); ++rank) {
+    const bool is_member = call.groups.are_together(own, rank);
+    if (memory.bytes_of(slots[rank]).empty() == is_member) return false;
+  }
+  return true;
+}
+
 std::uint64_t room(std::span<const std::uint32_t> slots, PieceMemory& memory) {
   std::uint64_t bytes = 0;
   for (const std::uint32_t slot : slots) bytes += memory.bytes_of(slot).size();
@@ -70,6 +81,7 @@ Status ProtocolParts::take_results(const Task& task, const CollectiveCall& call,
   std::uint64_t at = 0;
   for (const std::uint32_t slot : slots) {
     const auto wire = memory.bytes_of(slot);
+    if (wire.empty()) continue;
     CINCH_TRY(body.copy_in(call.output.subspan(at, wire.size()), slot, wire));
     at += wire.size();
   }
@@ -90,9 +102,11 @@ Status ProtocolParts::give(const Task& task, const Call& call, PieceMemory& memo
   if (task.writes.empty() && task.exchange == ExchangeKind::Broadcast) return Ok{};
   const auto input = point->call->input;
   if (room(task.writes, memory) != input.size()) return another_program();
+  if (!are_of_group(task.writes, *point->call, rank_, memory)) return another_program();
   std::uint64_t at = 0;
   for (const std::uint32_t slot : task.writes) {
     const auto wire = memory.bytes_of(slot);
+    if (wire.empty()) continue;
     CINCH_TRY(body.copy_out(slot, wire, input.subspan(at, wire.size())));
     at += wire.size();
   }

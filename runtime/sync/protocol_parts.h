@@ -38,7 +38,7 @@ struct PartOutcome {
 class ProtocolParts {
  public:
   /// `plan` outlives this.
-  explicit ProtocolParts(const Plan& plan) : plan_(plan) { begin_step(); }
+  ProtocolParts(const Plan& plan, std::uint32_t rank) : plan_(plan), rank_(rank) { begin_step(); }
 
   void begin_step();
   /// Runs a task of kind Part. A call that failed here, or whose gradient is not finite, joins its
@@ -66,6 +66,7 @@ class ProtocolParts {
   Status end(const Task& task, Call& call, ProtocolBody& body) const;
 
   const Plan& plan_;
+  const std::uint32_t rank_;
   std::vector<Call> calls_;  // by piece
 };
 

@@ -85,6 +85,8 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
   std::vector<CommonFact> facts = {
       {"payload format", std::to_string(kPayloadFormatVersion)},
       {"the seed", std::to_string(options.seed)},
+      {"the number of ranks on each machine",
+       std::to_string(options.machine_ranks == 0 ? transport.world() : options.machine_ranks)},
   };
   for (std::size_t i = 0; i < images.size(); ++i) {
     const ProgramInfo& info = images[i]->info;
@@ -136,6 +138,7 @@ Status SyncSession::Impl::open_compute() {
   }
   const DeviceTaskOptions of_tasks{.world = transport.world(),
                                    .rank = transport.rank(),
+                                   .machine_ranks = options.machine_ranks,
                                    .seed = options.seed,
                                    .has_tensors = has_tensors,
                                    .transport = &transport,

@@ -44,6 +44,9 @@ struct SyncOptions {
   std::optional<SyncDevice> device;
   std::uint32_t threads = 0;  // of this rank; 0: all of the machine
   std::uint64_t seed = 0;
+  /// The number of ranks on each machine, which programs know as `machine_ranks`, also those that
+  /// the plan was made with. 0: all ranks are on one.
+  std::uint32_t machine_ranks = 0;
   /// A step, or opening, fails after this long without progress: no task ends, and no part of an
   /// exchange is sent or received. It is long, since a rank may read data or write a checkpoint
   /// before its next step; a rank whose process ends is noticed without it.

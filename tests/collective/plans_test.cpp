@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "runtime/plan/check_plan.h"
 #include "runtime/planner/planner.h"
 #include "tests/collective/support/plan_cases.h"
 #include "tests/collective/support/thread_worlds.h"
@@ -28,6 +29,23 @@ TEST_P(PlansOver, GiveWhatTheOracleGives) {
       world, [&](rt::Transport& rank, const Leave&) { run_combinations(rank, combinations); },
       Sums::RankOrder);
   RecordProperty("combinations", static_cast<int>(combinations.size()));
+}
+
+TEST_P(PlansOver, GroupsGiveWhatTheOracleGives) {
+  const auto& [transport, world] = GetParam();
+  const SyncCase one_case = grouped_case(world);
+  const rt::Status sound = rt::check_plan(*one_case.plan);
+  ASSERT_TRUE(sound) << sound.error().message;
+  const StepDigests wanted = wanted_digests(one_case);
+  // Sums that programs add up themselves need no order of the library's.
+  for (const Sums sums : {Sums::RankOrder, Sums::Library}) {
+    transport.run(
+        world,
+        [&](rt::Transport& rank, const Leave&) {
+          check_digests(one_case, rank, wanted, "groups over " + std::string(rank.name()));
+        },
+        sums);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, PlansOver,

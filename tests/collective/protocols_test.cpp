@@ -246,6 +246,30 @@ TEST(Protocols, ReceiversOnWhichRanksDoNotAgree) {
   });
 }
 
+// A rank whose plan was made for machines of another size finds out before anything is sent.
+TEST(Protocols, RefuseAPlanOfOtherMachines) {
+  SyncCase one_case = grouped_case(4);
+  one_case.machine_ranks = 1;
+  const auto results = run_steps(one_case);
+  for (const std::string& error : results[0].errors) {
+    EXPECT_NE(error.find("in another way than the plan says"), std::string::npos) << error;
+  }
+}
+
+TEST(Protocols, RanksOfOtherMachinesAreNamed) {
+  const SyncCase one_case = grouped_case(2);
+  rt::LoopbackWorld world(2);
+  run_ranks(world, 2, [&](const RankBody& own) {
+    rt::SyncOptions options = sync_options(one_case, own.rank);
+    options.machine_ranks = 1 + own.rank;
+    const auto session = rt::SyncSession::open(options, own.transport);
+    ASSERT_FALSE(session);
+    EXPECT_NE(session.error().message.find("the number of ranks on each machine"),
+              std::string::npos)
+        << session.error().message;
+  });
+}
+
 // A plan of another program's collectives.
 TEST(Protocols, RefuseAnotherProgramsPlan) {
   SyncCase mixed = mixed_case("allgather", 2, kRounds);

@@ -59,6 +59,8 @@ Operators work on whole arrays. [Arrays, indices and slices](language/arrays.md)
 | `size: m` | the number of elements of the result, or the limit of indices |
 | `shared: true` | [draws the same on every rank](language/random.md#shared-draws) |
 | `stream: i` | [names a draw](language/random.md#streams) |
+| `group: k`, `stride: s` | the [ranks of a group](language/collectives.md#groups-of-ranks) instead of all |
+| `in: f16` | the [type in which sums travel](language/collectives.md#types-on-the-way) |
 """
 GROUP_NOTES = {
     "Reduce": "[The same bits everywhere](language/same_bits.md#reductions) has the order of reductions, "

@@ -65,6 +65,9 @@ class ProtocolCheck : public ::testing::Test {
     made.options.rows = ranks.rows;
     made.options.cols = ranks.cols;
     made.options.world = ranks.world;
+    // All ranks on one machine, or machines of half of them or of one.
+    const std::uint32_t half = ranks.world % 2 == 0 ? ranks.world / 2 : 1;
+    made.options.machine_ranks = number % 3 == 0 ? 0 : half;
     made.options.seed = 0x123456789abcdefull;
     made.options.tensor = 3;
     made.options.poison_memory = true;

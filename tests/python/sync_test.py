@@ -205,6 +205,38 @@ class Synchronizing(TestCase):
 
         on_ranks(2, body)
 
+    def test_ranks_exchange_within_and_between_machines(self):
+        text = """compressor near { sync(g: [f32; n]) {
+            let here = allreduce(g, sum, group: machine_ranks)
+            allreduce(here, max, group: world / machine_ranks, stride: machine_ranks) } }"""
+        program = cinch.compile("near", text=text)
+        gradients = [np.array([rank, 10.0 - rank, -rank], np.float32) for rank in range(4)]
+
+        def body(rank, transport):
+            tensors = [cinch.SyncTensor("w", (3,), program)]
+            with cinch.Synchronizer(transport, tensors, machine_ranks=2, threads=1) as sync:
+                update = gradients[rank].copy()
+                sync.step(0, [update])
+                np.testing.assert_array_equal(update, np.maximum(gradients[0] + gradients[1], gradients[2] + gradients[3]))
+            with cinch.Synchronizer(transport, tensors, threads=1) as sync:
+                update = gradients[rank].copy()
+                sync.step(0, [update])
+                np.testing.assert_array_equal(update, sum(gradients))
+
+        on_ranks(4, body)
+
+    def test_machines_that_do_not_hold_all_ranks(self):
+        near = cinch.compile("near", text="compressor near { sync(g: [f32; n]) { allreduce(allreduce(g, sum, group: machine_ranks), mean) } }")
+        threes = cinch.compile("threes", text="compressor threes { sync(g: [f32; n]) { allreduce(allreduce(g, sum, group: 3), mean) } }")
+
+        def body(rank, transport):
+            tensors = [cinch.SyncTensor("w", (3,), near)]
+            self.fails(cinch.InvalidArgumentError, "4 ranks are not machines of 3 each", cinch.Synchronizer, transport, tensors, machine_ranks=3, threads=1)
+            tensors = [cinch.SyncTensor("w", (3,), threes)]
+            self.fails(cinch.Error, "groups of 3 ranks, 1 apart, do not have all of 4 ranks", cinch.Synchronizer, transport, tensors, threads=1)
+
+        on_ranks(4, body)
+
     def test_reduce_scatter_gives_each_rank_its_part(self):
         feedback = cinch.compile("error_feedback(topk(ratio: 0.1))")
         shape, ends = (10, 7), (20, 20, 70)

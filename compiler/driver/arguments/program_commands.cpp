@@ -72,6 +72,9 @@ void add_run_options(CLI::App* command, RunOptions& options) {
   add_count(command, "--step", options.step, "number of the first step")->capture_default_str();
   add_count(command, "--worker", options.worker, "number of this rank")->capture_default_str();
   add_count(command, "--world", options.world, "number of ranks", 1)->capture_default_str();
+  add_count(command, "--machine-ranks", options.machine_ranks,
+            "number of ranks on each machine, which programs know as machine_ranks; default: all",
+            1);
   command->add_flag(
       "--interpret", options.interpret,
       "runs the program in the compiler's interpreter instead of compiling it; slow, for tests");

@@ -51,9 +51,9 @@ void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
             "hierarchical; auto measures and chooses; or a file that `cinch plan` wrote")
       ->capture_default_str();
   add_count(command, "--machine-ranks", options.ranks_per_machine,
-            "plan hierarchical: the number of ranks on each machine; they have successive numbers",
-            1)
-      ->capture_default_str();
+            "the number of ranks on each machine, which have successive numbers: for plan "
+            "hierarchical, and machine_ranks of programs; default: all ranks are on one machine",
+            1);
   add_count(command, "--servers", options.servers,
             "plan ps: the ranks that add, separated by commas")
       ->delimiter(',');

@@ -247,7 +247,10 @@ std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
                                           std::uint32_t world) const {
   if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
   parameters_of(info(), bindings_);
-  rt::ListOptions options{.world = world, .worker = worker, .seed = options_.seed};
+  rt::ListOptions options{.world = world,
+                          .worker = worker,
+                          .machine_ranks = options_.machine_ranks,
+                          .seed = options_.seed};
   for (const auto& binding : bindings_)
     options.parameters.emplace_back(binding.name, service::value_of(binding, info()));
   std::unique_ptr<rt::ComputeDevice> device;

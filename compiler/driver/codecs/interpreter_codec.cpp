@@ -60,6 +60,7 @@ class InterpreterCodec : public Codec {
     inputs_.draw.seed = options.seed;
     inputs_.worker = worker;
     inputs_.world = world;
+    inputs_.machine_ranks = options.machine_ranks;
     inputs_.call_extern = codegen::call_extern;
     states_ = value_or_throw(interp::initial_states(*program_, inputs_));
   }

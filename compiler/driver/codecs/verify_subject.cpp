@@ -11,6 +11,7 @@
 #include "compiler/driver/target.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
+#include "runtime/core/sizes/host_expr.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::driver {
@@ -130,6 +131,11 @@ class CodecRanks : public verify::Ranks {
   verify::TensorRequest request_;
 };
 
+// Ranks that can be halved are on two machines, others on one (0).
+std::uint32_t machine_ranks_of(std::size_t world) {
+  return world % 2 == 0 ? static_cast<std::uint32_t>(world / 2) : 0;
+}
+
 // A compiled program, and the options that its factory reads when it opens a codec.
 struct Machine {
   explicit Machine(RunOptions wanted) : options(std::move(wanted)), factory(options) {}
@@ -144,8 +150,7 @@ class CodecTarget : public verify::Target {
 
   rt::Result<std::unique_ptr<verify::Tensor>> open(
       const verify::TensorRequest& request) const override {
-    machine_->options.seed = request.seed;
-    machine_->options.execution.threads = threads_;
+    prepare(request);
     return as_result([&]() -> std::unique_ptr<verify::Tensor> {
       const Shape shape{request.shape.rows, request.shape.cols};
       const CodecFactory& factory = machine_->factory;
@@ -159,14 +164,19 @@ class CodecTarget : public verify::Target {
 
   rt::Result<std::unique_ptr<verify::Ranks>> open_ranks(
       const verify::TensorRequest& request) const override {
-    machine_->options.seed = request.seed;
-    machine_->options.execution.threads = threads_;
+    prepare(request);
     return as_result([&]() -> std::unique_ptr<verify::Ranks> {
       return std::make_unique<CodecRanks>(request, machine_->factory);
     });
   }
 
  private:
+  void prepare(const verify::TensorRequest& request) const {
+    machine_->options.seed = request.seed;
+    machine_->options.machine_ranks = machine_ranks_of(request.world);
+    machine_->options.execution.threads = threads_;
+  }
+
   std::shared_ptr<Machine> machine_;
   std::uint32_t threads_;
 };
@@ -295,7 +305,15 @@ std::vector<std::string> write_inputs(const std::string& path,
   return paths;
 }
 
+bool names_machines(const rt::ProgramInfo& info) {
+  for (std::size_t i = 0; i < info.exprs->num_nodes(); ++i) {
+    if (info.exprs->node(HostExprId(i)).op == HostOp::MachineRanks) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> commands_of(const std::string& path, const VerifyOptions& options,
+                                     const rt::ProgramInfo& info,
                                      const verify::Counterexample& counterexample,
                                      const std::vector<std::string>& inputs) {
   const std::string& plan = counterexample.plan;
@@ -306,7 +324,11 @@ std::vector<std::string> commands_of(const std::string& path, const VerifyOption
   }
   if (options.program.states == codegen::StateUpdate::InPlace) start += " --states in-place";
   if (!plan.empty()) start += " --plan " + plan;
-  if (counterexample.are_ranks && plan.empty()) start += " --ranks";
+  if (counterexample.are_ranks && plan.empty()) {
+    start += " --ranks";
+    const std::uint32_t on_each = machine_ranks_of(inputs.size());
+    if (on_each > 0 && names_machines(info)) start += fmt::format(" --machine-ranks {}", on_each);
+  }
   start += " --input";
   if (counterexample.order.empty()) {
     for (const std::string& input : inputs) start += " " + quoted(input);
@@ -339,7 +361,7 @@ CounterexampleFiles write_counterexample(const std::string& path, const VerifyOp
                                          const verify::Counterexample& counterexample) {
   CounterexampleFiles files;
   files.inputs = write_inputs(path, counterexample.inputs);
-  files.commands = commands_of(path, options, counterexample, files.inputs);
+  files.commands = commands_of(path, options, info, counterexample, files.inputs);
   files.description = stem_of(path) + ".json";
   json parameters = json::object();
   for (const rt::ConstantInfo& constant : info.constants) {

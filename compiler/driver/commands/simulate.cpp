@@ -172,7 +172,8 @@ class StepOnFabric {
     request_.world = world_;
     request_.ranks_per_machine = topology_.shape().ranks_per_machine;
     for (const Program& program : subject_.programs) {
-      request_.codecs.push_back(rt::codec_facts(rt::image_of(program), world_));
+      request_.codecs.push_back(
+          rt::codec_facts(rt::image_of(program), world_, 0, request_.ranks_per_machine));
     }
     for (std::size_t i = 0; i < subject_.carriers.size(); ++i) {
       request_.codecs[i].carrier_codec = subject_.carriers[i];

@@ -27,7 +27,8 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
                              std::uint32_t world) {
   rt::PlanRequest request;
   for (const Program& program : subject.programs) {
-    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world, options.step));
+    request.codecs.push_back(
+        rt::codec_facts(rt::image_of(program), world, options.step, options.ranks_per_machine));
   }
   for (std::size_t i = 0; i < subject.carriers.size(); ++i) {
     request.codecs[i].carrier_codec = subject.carriers[i];
@@ -38,7 +39,7 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
   request.piece_bytes = options.piece_bytes.value_or(request.piece_bytes);
   request.lengths = rt::length_policy_named(options.lengths).value_or(rt::LengthPolicy::Auto);
   request.servers = options.servers;
-  request.ranks_per_machine = options.ranks_per_machine;
+  request.ranks_per_machine = std::max(1U, options.ranks_per_machine);
   for (const rt::PolicyRoute& route : subject.routes) {
     request.routes.push_back({route.plan.empty() ? request.plan : route.plan,
                               route.piece_bytes > 0 ? route.piece_bytes : request.piece_bytes,
@@ -274,6 +275,7 @@ class SyncCommand {
                           ? options_.execution.threads
                           : std::max(1U, std::thread::hardware_concurrency() / world);
     session.seed = options_.seed;
+    session.machine_ranks = options_.ranks_per_machine;
     session.timeout = options_.timeout();
     return session;
   }

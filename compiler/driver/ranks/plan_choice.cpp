@@ -177,7 +177,7 @@ void check_plan_name(const SyncCommandOptions& options) {
 }
 
 void check_ranks_of_plan(const SyncCommandOptions& options, std::uint32_t world) {
-  if (world % options.ranks_per_machine != 0) {
+  if (world % std::max(1U, options.ranks_per_machine) != 0) {
     throw UsageError("--machine-ranks {}: {} ranks cannot be split into machines of {} each",
                      options.ranks_per_machine, world, options.ranks_per_machine);
   }

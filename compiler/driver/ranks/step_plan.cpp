@@ -316,7 +316,8 @@ StepPlan plan_step(const PlanCommandOptions& options) {
   request.plans.world = world;
   request.plans.ranks_per_machine = on_each;
   for (const Program& program : subject.programs) {
-    request.plans.codecs.push_back(rt::codec_facts(rt::image_of(program), world));
+    request.plans.codecs.push_back(
+        rt::codec_facts(rt::image_of(program), world, 0, on_each > 1 ? on_each : 0));
   }
   for (std::size_t i = 0; i < subject.carriers.size(); ++i) {
     request.plans.codecs[i].carrier_codec = subject.carriers[i];

@@ -40,6 +40,7 @@ void describe(auto& a, OpAttrs& x) {
     a(size_attr_name(x.kind), v.size);
   }
   if (uses(AttrUse::Size2)) a("end", v.size2);
+  if (uses(AttrUse::Groups) && a.has(v.size.is_valid())) a("group", v.size)("stride", v.size2);
   if (uses(AttrUse::Axis)) a("axis", text::Word{x.axis});
   if (uses(AttrUse::Exclusive)) a("exclusive", v.exclusive);
   if (uses(AttrUse::Descending)) a("descending", v.descending);

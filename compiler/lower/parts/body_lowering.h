@@ -202,7 +202,13 @@ class BodyLowering {
   std::vector<ValueId> draw_operands(const Expr& e, std::vector<ValueId> operands);
   Lowered lower_collective(const Expr& e);
   Lowered lower_counted_collective(const Expr& e);
-  ValueId receiver(const Expr& e);  // of a sendrecv
+  ValueId named_rank(const Expr& e);  // receiver of a sendrecv, root of a broadcast
+  /// Row w goes to rank w of all, or of the group.
+  ValueId exchange_rows(const Expr& e, ValueId rows);
+  ValueId gather_rows(const Expr& e, ValueId x);
+  ValueId join_rows(ValueId rows, ScalarOp op);
+  ValueId parts_of_ranks(ValueId x, HostExprId size);
+  ValueId reduce_in_parts(const Expr& e, ValueId x);
   Lowered lower_map_in_lanes(const Expr& e, const Expr& lambda);
   std::optional<ScalarOp> plain_combiner(const Expr& lambda) const;
   struct Reduction;

@@ -76,56 +76,6 @@ Lowered BodyLowering::lower_stochastic_round(const Expr& e) {
           x.lanes};
 }
 
-// The exchange checks it, as all ranks have to know of one that does not exist. Saturated as an
-// i32, so that its message shows the number.
-ValueId BodyLowering::receiver(const Expr& e) {
-  return emit_.bitcast(emit_.convert(uniform(e.args.at(1)), kI32), kU32);
-}
-
-// The received elements lie at the beginning of an array with room for the most; a selection of
-// their places finds the count.
-Lowered BodyLowering::lower_counted_collective(const Expr& e) {
-  const bool gathers = e.builtin == BuiltinId::allgather;
-  std::vector<ValueId> operands{uniform(e.args.at(0))};
-  if (!gathers) operands.push_back(receiver(e));
-  operands.push_back(host_scalar(emit_.type(operands[0]).dims[0], kU32));
-  const OpKind kind = gathers ? OpKind::all_gather_counted : OpKind::send_receive_counted;
-  ir::Attrs attrs;
-  if (!gathers) attrs.text = located(e.span, "`sendrecv`");
-  const std::vector<ValueId> received = emit_.emit_multi(
-      kind, operands, {vector_type(e.type.dtype, e.size), scalar_type(kU32)}, attrs);
-  const ValueId arrived = emit_.map(ScalarOp::lt, emit_.iota(e.size), received[1]);
-  const ValueId index = select_counted(arrived, e.index, e.type.dims[0], {});
-  return {emit_.gather(received[0], index)};
-}
-
-Lowered BodyLowering::lower_collective(const Expr& e) {
-  if (e.size) return lower_counted_collective(e);
-  ir::Attrs attrs;
-  const ValueId x = uniform(e.args.at(0));
-  switch (e.builtin) {
-    case BuiltinId::allreduce:
-      attrs.mean = e.is_mean;
-      attrs.combiner = emit_.combiner(e.scalar_op);
-      return {emit_.emit(OpKind::all_reduce, {x}, e.type, attrs)};
-    case BuiltinId::allgather:
-      return {emit_.emit(OpKind::all_gather, {x}, e.type)};
-    case BuiltinId::all_to_all:
-      return {emit_.emit(OpKind::all_to_all, {x}, e.type)};
-    case BuiltinId::reduce_scatter:
-      attrs.combiner = emit_.combiner(ScalarOp::add);
-      return {emit_.emit(OpKind::reduce_scatter, {x}, e.type, attrs)};
-    case BuiltinId::broadcast:
-      attrs.index = e.index;
-      return {emit_.emit(OpKind::broadcast, {x}, e.type, attrs)};
-    case BuiltinId::sendrecv:
-      return {emit_.send_receive(x, receiver(e), located(e.span, "`sendrecv`"))};
-    default:
-      break;
-  }
-  CINCH_BUG("not a collective");
-}
-
 Lowered BodyLowering::lower_builtin(const Expr& e) {
   switch (sema::builtin_info(e.builtin).group) {
     case BuiltinGroup::Map:

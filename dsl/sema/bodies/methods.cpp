@@ -206,6 +206,9 @@ void Bodies::check_agreement(const Instance& instance,
       case Disagreement::Kind::Receiver:
         reporter_.report<DiagKind::OneReceiver>(found.cause);
         break;
+      case Disagreement::Kind::Root:
+        reporter_.report<DiagKind::RootDiffers>(found.cause);
+        break;
       case Disagreement::Kind::Update:
         if (!out_.info.is_local) reporter_.report<DiagKind::UpdateDiffers>(found.cause);
         break;

@@ -21,6 +21,7 @@ struct Disagreement {
     Way,       // ranks may not all reach it: `cause` is the condition
     Size,      // arrays may differ in size: `cause` is the array
     Receiver,  // all ranks send to one rank, which `cause` names
+    Root,      // ranks may name different roots: `cause` is the root
     Update,    // the update, `collective`, depends on what only this rank has: `cause`
   };
   Span collective;

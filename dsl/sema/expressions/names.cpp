@@ -37,7 +37,7 @@ void Expressions::unknown_name(const ast::Name& name) {
     for (const auto& [known, symbol] : env_->instance->names) seen.push_back(known);
   }
   for (std::string_view known : visible_names(*env_->unit)) seen.push_back(known);
-  for (std::string_view known : {"world", "worker", "step"}) seen.push_back(known);
+  for (std::string_view known : {"world", "worker", "machine_ranks", "step"}) seen.push_back(known);
   auto& diag = reporter_.report<DiagKind::UnknownName>(name.span, name.text);
   diag.suggest(name.span, std::string(dsl::nearest_name(name.text, seen)));
   if (name.text == "r" || name.text == "c") {
@@ -53,6 +53,10 @@ Value Expressions::builtin_name(const ast::Name& name) {
     return host_value(instance == nullptr ? pool().n() : instance->elements, name.span);
   if (text == "world") return host_value(pool().world(), name.span);
   if (text == "step") return host_value(pool().step(), name.span);
+  if (text == "machine_ranks") {
+    if (mode_.body != BodyKind::Sync) return mistake<DiagKind::OnlyInSync>(name.span, text);
+    return host_value(pool().machine_ranks(), name.span);
+  }
   if (text == "worker") {
     if (mode_.body == BodyKind::Decode)
       return mistake<DiagKind::NotInDecode>(name.span, "`worker`");

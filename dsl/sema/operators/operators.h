@@ -146,6 +146,17 @@ class Operators : Part {
   bool is_counted_vector(const Value& x);
   Value counted_collective(BuiltinId id, const Value& x, ExprId to, Span span);
   Value per_rank_call(const CallArgs& args);
+  Value broadcast_call(const CallArgs& args);
+  // Of `group:` and `stride:`; invalid ids: all ranks.
+  struct Groups {
+    HostExprId size, stride;
+  };
+  bool is_of_known_size(const Value& x, std::string_view name);
+  std::optional<Groups> groups_of(const CallArgs& args);
+  /// How many ranks a group has.
+  HostExprId size_of(const Groups& groups);
+  /// The type of `in:`; none if there is none. Returns nothing after a mistake.
+  std::optional<std::optional<DType>> travels_in(const CallArgs& args);
 };
 
 }  // namespace cinch::sema

@@ -60,7 +60,7 @@ bool SizeProver::is_nonnegative_sum(const Polynomial& sum, int depth) {
 
 bool SizeProver::is_at_least_one(HostExprId id, int depth) {
   const HostExprNode node = pool_.node(id);
-  if (node.op == HostOp::World) return true;
+  if (node.op == HostOp::World || node.op == HostOp::MachineRanks) return true;
   Polynomial sum = polynomial(id);
   if (--sum[{}] == 0) sum.erase(std::vector<HostExprId>{});
   return is_nonnegative_sum(sum, depth);
@@ -106,6 +106,7 @@ std::vector<HostExprId> SizeProver::lower_bounds(HostExprId atom) {
     case HostOp::AlignUp:
       return {node.args[0]};
     case HostOp::World:
+    case HostOp::MachineRanks:
       return {pool_.const_int(1)};
     default:
       return {};

@@ -257,8 +257,11 @@ std::string ValueNumbering::expression_key(ExprId id) {
                      (e.descending ? 2u : 0u) + (e.shared ? 1u : 0u);
   for (const std::uint64_t number :
        {e.bits, std::uint64_t{e.index}, std::uint64_t{e.var.index()}, std::uint64_t{e.size.index()},
-        std::uint64_t{e.size2.index()}, static_cast<std::uint64_t>(e.scalar_op),
-        static_cast<std::uint64_t>(e.builtin), static_cast<std::uint64_t>(e.keep), flags}) {
+        std::uint64_t{e.size2.index()}, std::uint64_t{e.group.index()},
+        std::uint64_t{e.stride.index()},
+        std::uint64_t{e.travels_in ? std::hash<DType>()(*e.travels_in) : 0},
+        static_cast<std::uint64_t>(e.scalar_op), static_cast<std::uint64_t>(e.builtin),
+        static_cast<std::uint64_t>(e.keep), flags}) {
     add(number);
   }
   if (const auto version = read_versions_.find(id.index()); version != read_versions_.end()) {

@@ -126,7 +126,8 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
     request.servers.assign(options.servers, options.servers + options.num_servers);
   }
   for (const auto& image : programs.images) {
-    request.codecs.push_back(rt::codec_facts(image, world, options.first_step));
+    request.codecs.push_back(
+        rt::codec_facts(image, world, options.first_step, options.ranks_per_machine));
   }
   return request;
 }
@@ -153,8 +154,9 @@ CallStatus add_carriers(const OpenArguments& with, rt::PlanRequest& request,
     if (!has_carrier || !used.contains(codec)) continue;
     CINCH_TRY(add_carrier(*with.programs[codec], with.options, programs));
     request.codecs[codec].carrier_codec = static_cast<std::uint32_t>(request.codecs.size());
-    request.codecs.push_back(
-        rt::codec_facts(programs.images.back(), request.world, with.options.first_step));
+    request.codecs.push_back(rt::codec_facts(programs.images.back(), request.world,
+                                             with.options.first_step,
+                                             with.options.ranks_per_machine));
   }
   return rt::Ok{};
 }
@@ -201,6 +203,7 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   rt::SyncOptions options{.programs = programs.on_cpu, .device = programs.device};
   options.threads = with.options.threads;
   options.seed = with.options.seed;
+  options.machine_ranks = with.options.ranks_per_machine;
   if (with.options.timeout_ms > 0)
     options.timeout = std::chrono::milliseconds(with.options.timeout_ms);
   if (request->plan == "auto") {

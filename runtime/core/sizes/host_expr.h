@@ -48,6 +48,8 @@ class HostExprPool {
   HostExprId rows() { return leaf(HostOp::Rows); }
   HostExprId cols() { return leaf(HostOp::Cols); }
   HostExprId world() { return leaf(HostOp::World); }
+  /// The number of ranks on each machine.
+  HostExprId machine_ranks() { return leaf(HostOp::MachineRanks); }
   HostExprId step() { return leaf(HostOp::Step); }
   /// This rank's number; allowed in values of `encode`, `finish` and `sync`, never in a size.
   HostExprId worker() { return leaf(HostOp::Worker); }

@@ -138,6 +138,8 @@ Value leaf_value(const HostExprNode& node, const HostEnv& env) {
       return HostValue::from_int(env.cols);
     case HostOp::World:
       return HostValue::from_int(env.world);
+    case HostOp::MachineRanks:
+      return HostValue::from_int(env.machine_ranks == 0 ? env.world : env.machine_ranks);
     case HostOp::Step:
       return HostValue::from_int(env.step);
     case HostOp::Worker:
@@ -204,7 +206,7 @@ rt::Result<std::int64_t> HostExprPool::eval_int(HostExprId id, const HostEnv& en
 
 void HostMemo::bind(const HostExprPool& pool, const HostEnv& env) {
   const auto key = [](const HostEnv& e) {
-    return std::tie(e.n, e.rows, e.cols, e.world, e.worker);
+    return std::tie(e.n, e.rows, e.cols, e.world, e.worker, e.machine_ranks);
   };
   const bool is_same =
       pool_ == &pool && key(env_) == key(env) &&

@@ -40,6 +40,7 @@ bool gives_nonnegative(HostOp op, const Arg& arg) {
     case HostOp::Rows:
     case HostOp::Cols:
     case HostOp::World:
+    case HostOp::MachineRanks:
     case HostOp::Step:
     case HostOp::Worker:
     case HostOp::Count:

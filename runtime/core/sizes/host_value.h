@@ -48,6 +48,7 @@ struct HostEnv {
   std::int64_t world = 1;
   std::int64_t step = 0;
   std::int64_t worker = 0;
+  std::int64_t machine_ranks = 0;  // on each machine; 0: all ranks are on one
   std::span<const HostValue> params = {};
   std::span<const std::int64_t> counts = {};
   /// Known values for this env (host_memo.h), or null. The memo must be bound to this env; only

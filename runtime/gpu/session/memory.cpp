@@ -212,9 +212,9 @@ GpuSessionCore::GpuSessionCore(std::shared_ptr<const GpuProgram> loaded, GpuSess
       largest(program->info()),
       order(program->device()) {
   for (const ListTensor& shape : options.tensors) {
-    facts.push_back(
-        facts_for(program->info(), {shape.rows, shape.cols, options.world, options.worker,
-                                    options.seed, shape.tensor, shape.piece}));
+    facts.push_back(facts_for(program->info(),
+                              {shape.rows, shape.cols, options.world, options.worker, options.seed,
+                               shape.tensor, shape.piece, options.machine_ranks}));
   }
   memos.resize(facts.size());
 }

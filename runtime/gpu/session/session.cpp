@@ -17,7 +17,11 @@ Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
       return fail(ErrorKind::InvalidArgument, "a session without tensors");
     // Before anything multiplies rows by columns.
     for (const ListTensor& shape : options.tensors) {
-      const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};
+      const TensorFacts given{.rows = shape.rows,
+                              .cols = shape.cols,
+                              .world = options.world,
+                              .worker = options.worker,
+                              .machine_ranks = options.machine_ranks};
       CINCH_TRY(check_facts(given));
     }
     auto impl = std::make_unique<Impl>(std::move(program), options);

@@ -35,6 +35,7 @@ struct GpuSessionOptions {
   std::vector<ListTensor> tensors;
   DType dtype = kF32;  // of gradients and outputs: f32, f16 or bf16
   std::uint32_t world = 1, worker = 0;
+  std::uint32_t machine_ranks = 0;  // as of SessionOptions
   std::uint64_t seed = 0;
   /// Values that parameters begin with, by name.
   std::vector<std::pair<std::string, double>> parameters;

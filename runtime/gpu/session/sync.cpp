@@ -128,6 +128,7 @@ Result<CollectiveCall> GpuSync::call_at(const PlannedLaunch& meeting) const {
     return value;
   };
   CINCH_TRY(take_scalars(meeting.scalars, to.storage_bits, read, call));
+  call.groups = TRY(rank_groups(image(), meeting.group, meeting.stride, at));
   if (meeting.message != kNoIndex) call.place = image().messages[meeting.message];
   if (is_counted(meeting.collective.kind)) {
     call.received = TRY(bytes_of(meeting.scalars.back()));

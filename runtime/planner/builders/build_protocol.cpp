@@ -14,7 +14,8 @@ using Sizes = std::vector<std::uint64_t>;
 bool are_alike(const SyncRound& a, const SyncRound& b) {
   const auto kind = [](const SyncRound& round) {
     const CollectiveInfo& of = round.collective;
-    return std::tuple(of.kind, of.reduction, of.root, round.dtype);
+    const RankGroups& groups = round.groups;
+    return std::tuple(of.kind, of.reduction, of.root, round.dtype, groups.size, groups.stride);
   };
   return kind(a) == kind(b);
 }
@@ -93,15 +94,24 @@ class ProtocolBuilder {
         for (std::size_t m = 0; m < members.size(); ++m) parts[m].push_back(slot.parts[m]);
       }
     };
+    // Ranks of other groups get nothing.
+    const auto add_rows = [&](Slots& all, std::vector<Slots>& parts) {
+      const RankGroups& groups = protocols_[members[0]].rounds[place].groups;
+      Sizes row = sent;
+      for (std::uint64_t& bytes : row) bytes /= groups.are_all() ? world : groups.size;
+      const Sizes nothing(row.size());
+      for (std::uint32_t rank = 0; rank < world; ++rank) {
+        add(1, groups.are_together(context_.rank, rank) ? row : nothing, all, parts);
+      }
+    };
     switch (exchange.exchange) {
       case ExchangeKind::AllGather:
         add(1, sent, exchange.reads, made.reads);
         add(world, sent, exchange.writes, made.writes);
         break;
       case ExchangeKind::AllToAll:
-        for (std::uint64_t& bytes : sent) bytes /= world;
-        add(world, sent, exchange.reads, made.reads);
-        add(world, sent, exchange.writes, made.writes);
+        add_rows(exchange.reads, made.reads);
+        add_rows(exchange.writes, made.writes);
         break;
       case ExchangeKind::ReduceScatter:
         add(world, received, exchange.reads, made.reads);

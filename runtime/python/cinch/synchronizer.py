@@ -61,6 +61,8 @@ class Synchronizer:
             "allreduce" where the payloads of all programs add up, else "two_shot" where all programs take it, else "allgather".
             Under "reduce_scatter" each rank gets the update of its part of each tensor alone: see SyncTensor.part_ends. A text with a dot or
             a slash is a file of `cinch plan`, which fits the tensors and their programs.
+        machine_ranks: how many ranks each machine has, with successive numbers, for the plan "hierarchical" and for programs that name
+            `machine_ranks`; 0: all ranks are on one machine.
         piece_bytes: of the gradient, encoded and sent at a time; 0: a default.
         first_step: payloads are given room as of this step.
         seed: of the programs' random draws.
@@ -84,6 +86,7 @@ class Synchronizer:
         tensors: Sequence[SyncTensor],
         *,
         plan: Optional[str] = None,
+        machine_ranks: int = 0,
         piece_bytes: int = 0,
         first_step: int = 0,
         seed: int = 0,
@@ -105,6 +108,7 @@ class Synchronizer:
         options = _abi.sized(
             sync_abi.SyncOptions,
             plan=None if plan is None else _library.c_text(plan),
+            ranks_per_machine=unsigned(machine_ranks, 32, "machine_ranks"),
             piece_bytes=unsigned(piece_bytes, 64, "piece_bytes"),
             first_step=unsigned(first_step, 64, "first_step"),
             seed=unsigned(seed, 64, "seed"),

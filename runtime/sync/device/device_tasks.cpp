@@ -13,8 +13,8 @@ DeviceTasks::DeviceTasks(const Plan& plan, std::unique_ptr<ComputeDevice> device
       device_(std::move(device)),
       options_(options),
       own_(plan.ranks[options.rank]),
-      lists_(plan, *device_, {options.world, options.rank, options.seed}),
-      protocols_(plan) {}
+      lists_(plan, *device_, {options.world, options.rank, options.machine_ranks, options.seed}),
+      protocols_(plan, options.rank) {}
 
 Result<std::unique_ptr<RankTasks>> DeviceTasks::open(const Plan& plan,
                                                      std::unique_ptr<ComputeDevice> device,

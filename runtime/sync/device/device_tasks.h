@@ -92,6 +92,7 @@ class DeviceLists {
   /// What sessions are told of their rank.
   struct Rank {
     std::uint32_t world = 1, rank = 0;
+    std::uint32_t machine_ranks = 0;  // SessionOptions::machine_ranks
     std::uint64_t seed = 0;
   };
 
@@ -274,6 +275,7 @@ class DeviceWire {
 
 struct DeviceTaskOptions {
   std::uint32_t world = 1, rank = 0;
+  std::uint32_t machine_ranks = 0;  // SessionOptions::machine_ranks
   std::uint64_t seed = 0;
   /// Do gradients and updates lie in the device's memory (as on a host)? Otherwise they are copied
   /// there and back.

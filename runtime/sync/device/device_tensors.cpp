@@ -188,7 +188,7 @@ Status DeviceLists::open(std::uint32_t codec, Site site, DeviceList& list) {
   // gradients: then the program draws it for sums of machines, too.
   const bool shares = device_.info(carried_[codec].value_or(codec)).carrier.shares_draws;
   const std::uint64_t seed = shares ? rank_.seed : site_seed(rank_.seed, site);
-  ListOptions options{rank_.world, rank_.rank, seed};
+  ListOptions options{rank_.world, rank_.rank, rank_.machine_ranks, seed};
   options.only_decodes = list.only_decodes;
   options.keeps_states = !list.only_decodes;
   auto sessions = device_.open(codec, options, tensors);

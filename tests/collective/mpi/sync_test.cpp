@@ -17,6 +17,12 @@ TEST(MpiSync, PlansGiveWhatTheOracleGives) {
   RecordProperty("combinations", static_cast<int>(combinations.size()));
 }
 
+TEST(MpiSync, GroupsGiveWhatTheOracleGives) {
+  const auto transport = rt::open_transport({.is_exact = true});
+  const SyncCase one_case = grouped_case(transport->world());
+  check_digests(one_case, *transport, wanted_digests(one_case), "groups");
+}
+
 // As many ranks as tests are launched with, by CMakeLists.txt.
 TEST(MpiSync, EveryNumberOfRanksIsLaunched) {
   if (is_sample_run()) GTEST_SKIP() << "a sample of them";

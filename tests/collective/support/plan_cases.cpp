@@ -160,6 +160,59 @@ SyncCase case_of(const Combination& one) {
 
 namespace {
 
+// Its exchanges are known before it runs.
+constexpr const char* kGrouped = R"(
+compressor grouped {
+  sync(g: [f32; n]) {
+    let here = allreduce(g, sum, group: machine_ranks)
+    let total = allreduce(here, mean, group: world / machine_ranks, stride: machine_ranks)
+    let rows = reshape(iota(machine_ranks * 5) * 3 + worker as u32, machine_ranks, 5)
+    let nibbles = all_to_all((rows % 16) as u4, group: machine_ranks)
+    let heads = allgather(total, group: world / machine_ranks, stride: machine_ranks)
+    let tiny = allreduce(g * 0.01, mean, in: f8e4m3) as f32
+    let own = here + heads[0] + sum(nibbles as u32) as f32 + tiny
+    allreduce(own * (worker as f32 + 1), sum, in: bf16) as f32
+  }
+}
+)";
+// Values decide about its root, so it is one task.
+constexpr const char* kLed = R"(
+compressor led {
+  sync(g: [f32; n]) {
+    let leader = broadcast(g, root: (step + 1) % world)
+    let best = allreduce(select(abs(g[0]) == allreduce(abs(g[0]), max), worker as u32, 0), max)
+    let here = allreduce(leader * worker as f32, sum, group: machine_ranks)
+    allreduce(broadcast(clamp(g, -7, 7) as i4, root: best) as f32 + here, mean, in: f16) as f32
+  }
+}
+)";
+
+}  // namespace
+
+SyncCase grouped_case(std::uint32_t world) {
+  rt::PlanRequest request;
+  request.plan = "two_shot";
+  request.world = world;
+  request.tensors = {{"large", 1003, 1, 0},
+                     {"led", 333, 1, 1},
+                     {"small", 64, 1, 0},
+                     {"one", 1, 1, 0},
+                     {"none", 0, 1, 0}};
+  SyncCase made;
+  made.machine_ranks = world % 2 == 0 ? std::max(2U, world / 2) : 0;
+  made.programs = {compiled_text("grouped", kGrouped), compiled_text("led", kLed)};
+  for (const auto& program : made.programs) {
+    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world, 0, made.machine_ranks));
+  }
+  const auto plan = rt::build_plan(request);
+  EXPECT_TRUE(plan) << plan.error().message;
+  if (plan) made.plan = std::make_shared<rt::Plan>(*plan);
+  made.timeout = std::chrono::seconds(240);
+  return made;
+}
+
+namespace {
+
 Hash128 digest_of(const Tensors& tensors) {
   Hasher hasher;
   for (const auto& tensor : tensors) {
@@ -199,7 +252,8 @@ std::vector<StepDigests> share_wanted(rt::Transport& transport,
 }  // namespace
 
 StepDigests wanted_digests(const SyncCase& one_case) {
-  SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed);
+  SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed,
+                    std::max(1U, one_case.machine_ranks));
   StepDigests digests;
   for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
     std::vector<Tensors> gradients;

@@ -44,6 +44,9 @@ std::vector<Combination> combinations_over(std::string_view transport, std::uint
 /// Tensors of several sizes up to the combination's, and one without a program.
 SyncCase case_of(const Combination& one);
 
+/// Programs whose ranks exchange in groups, add in narrow types, and have roots that change.
+SyncCase grouped_case(std::uint32_t world);
+
 /// Runs one rank in combinations for as many ranks as the transport has, each in a session of its
 /// own. Its updates must equal those of the sequential oracle, bit for bit. Ranks divide the
 /// oracle's work and exchange its results. Stops at the first failure.

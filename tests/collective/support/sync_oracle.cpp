@@ -85,6 +85,7 @@ rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site s
     options.threads = 1;
     options.world = plan_.world();
     options.worker = rank;
+    options.machine_ranks = on_each_ > 1 ? on_each_ : 0;
     // As docs/sync_reference.md says: the site's number times this.
     options.seed = seed_ ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
     if (shares_draws) options.seed = seed_;

@@ -12,7 +12,7 @@ namespace cinch::testing {
 
 class SyncOracle {
  public:
-  /// `ranks_per_machine`: for a hierarchical plan with the usual option.
+  /// `ranks_per_machine`: for a hierarchical plan with the usual option, and `machine_ranks`.
   SyncOracle(const rt::Plan& plan, const Programs& programs, std::uint64_t seed,
              std::uint32_t ranks_per_machine = 1)
       : plan_(plan), programs_(programs), seed_(seed), on_each_(ranks_per_machine) {}

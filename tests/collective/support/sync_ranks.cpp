@@ -88,6 +88,7 @@ rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank) {
                           .programs = one_case.programs,
                           .threads = 1,
                           .seed = one_case.seed,
+                          .machine_ranks = one_case.machine_ranks,
                           .timeout = one_case.timeout};
   if (!one_case.devices.empty()) options.device = one_case.devices[rank];
   return options;

@@ -56,6 +56,7 @@ struct SyncCase {
   rt::LinkShape shape;
   std::uint64_t num_steps = 2;
   std::uint64_t seed = 17;
+  std::uint32_t machine_ranks = 0;                     // as of SyncOptions
   std::vector<std::optional<rt::SyncDevice>> devices;  // by rank; empty: all on CPUs
   std::chrono::milliseconds timeout{30000};
   /// Changes the result of make_gradients; may be empty.

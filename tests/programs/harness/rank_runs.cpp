@@ -36,6 +36,7 @@ interp::Inputs inputs_of(const rt::SessionOptions& options, std::uint32_t rank,
   inputs.draw = {options.seed, step, options.tensor, options.piece};
   inputs.worker = rank;
   inputs.world = options.world;
+  inputs.machine_ranks = options.machine_ranks;
   return inputs;
 }
 
@@ -148,6 +149,7 @@ class GpuRank {
     options.tuning = tuning;
     options.tensors = {{given.rows, given.cols, given.tensor, given.piece}};
     options.world = given.world;
+    options.machine_ranks = given.machine_ranks;
     options.worker = given.worker;
     options.seed = given.seed;
     return rt::GpuSession::open(program, options).value();

@@ -341,6 +341,36 @@ TEST(Ranks, CollectivesMeetInRankOrder) {
             (Rows{{1, 2}, {3, 5}}));
 }
 
+// Ranks 0 and 1, 2 and 3; then 0 and 2, 1 and 3.
+TEST(Ranks, ExchangeInGroups) {
+  const Rows g = {{1, 2}, {3, 5}, {7, 8}, {9, 4}};
+  const auto swapped = [&](const std::string& stride) {
+    return synced(
+        "%1: [f32; 2, 1] = reshape %0 {proved} %2: [f32; 2, 1] = all_to_all %1 "
+        "{group=2, stride=" +
+            stride + "} %9: [f32; n] = reshape %2 {proved}",
+        g);
+  };
+  EXPECT_EQ(swapped("1"), (Rows{{1, 3}, {2, 5}, {7, 9}, {8, 4}}));
+  EXPECT_EQ(swapped("2"), (Rows{{1, 7}, {3, 9}, {2, 8}, {5, 4}}));
+}
+
+TEST(Ranks, NameOneRoot) {
+  const Rows g = {{1, 2}, {3, 5}, {7, 8}};
+  const auto from = [&](const std::string& root) {
+    return "%1: u32 = host_size {size=" + root +
+           "} %9: [f32; n] = broadcast_from %0, %1 {text=\"there\"}";
+  };
+  EXPECT_EQ(synced(from("world - 1"), g), (Rows{{7, 8}, {7, 8}, {7, 8}}));
+  const auto error_of = [&](const std::string& root) {
+    const std::vector<Inputs> ranks(3, inputs_for(std::vector<float>{1}));
+    const auto result = run_ranks(sync_of(from(root)), FunctionKind::Sync, ranks);
+    return result ? "" : result.error().message;
+  };
+  EXPECT_EQ(error_of("world"), "there: there is no rank 3 of 3");
+  EXPECT_EQ(error_of("worker"), "there: rank 0 names rank 0, rank 1 names rank 1");
+}
+
 TEST(Ranks, SendToTheRanksThatTheyName) {
   const Rows g = {{1, 2}, {3, 5}, {7, 8}};
   const std::string to_right =

@@ -168,8 +168,10 @@ sync {
   %11: u32 = host_size {size=n}
   %12: [f32; world * n], %13: u32 = all_gather_counted %10, %11
   %14: [f32; n], %15: u32 = send_receive_counted %10, %9, %11 {text="sent"}
+  %16: [f32; n] = broadcast_from %14, %9 {text="said"}
+  %17: [f32; world, n] = all_to_all %4 {group=world, stride=1}
   yield
-  results output(%14) states(%1, %2)
+  results output(%16) states(%1, %2)
 }
 )";
 

@@ -73,6 +73,19 @@ TEST(Routes, AllRanksFindTheSameFault) {
               HasSubstr("longer"));
 }
 
+TEST(Routes, AllRanksNameOneRoot) {
+  const ByteRange nothing{}, whole{0, 8};
+  EXPECT_THAT(received_parts(call_of(CollectiveKind::BroadcastFrom), offers({2, 2, 2}), 0).value(),
+              ElementsAre(nothing, nothing, whole));
+  EXPECT_THAT(fault_of(CollectiveKind::BroadcastFrom, offers({3, 3, 3})),
+              HasSubstr("here: there is no rank 3 of 3"));
+  EXPECT_THAT(fault_of(CollectiveKind::BroadcastFrom, offers({1, 0, 1})),
+              HasSubstr("here: rank 0 names rank 1, rank 1 names rank 0"));
+  std::vector<RankOffer> short_one = offers({1, 1});
+  short_one[0].room_bytes = 4;
+  EXPECT_THAT(fault_of(CollectiveKind::BroadcastFrom, short_one), HasSubstr("longer"));
+}
+
 // Rank r has r elements of 10 r, 10 r + 1, …, and room for six.
 struct Counted {
   explicit Counted(std::uint32_t rank) : values(rank), output(6, 77) {

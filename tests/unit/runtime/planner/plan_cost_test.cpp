@@ -157,7 +157,7 @@ TEST(PlanCost, PartsOfProtocolsOverlap) {
                                      std::int64_t) -> Result<std::vector<SyncRound>> {
     const auto bytes = static_cast<std::uint64_t>(2 * rows);
     return std::vector<SyncRound>{
-        {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, kF16, bytes, bytes}};
+        {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, {}, kF16, bytes, bytes}};
   };
   CostInputs inputs = slow_inputs(2);
   request.piece_bytes = 1000;  // a bundle for each tensor

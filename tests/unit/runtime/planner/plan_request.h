@@ -20,9 +20,13 @@ inline PlanRequest mixed_request(const std::string& plan, std::uint32_t world) {
   const auto rounds = [world](std::int64_t rows, std::int64_t) -> Result<std::vector<SyncRound>> {
     const std::uint64_t bytes = 4 * static_cast<std::uint64_t>(rows);
     return std::vector<SyncRound>{
-        {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, kF32, bytes, bytes},
-        {{CollectiveKind::AllGather, RankReduction::None, 0}, kF16, 7, 7 * std::uint64_t{world}},
-        {{CollectiveKind::Broadcast, RankReduction::None, world - 1}, kF32, bytes, bytes}};
+        {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, {}, kF32, bytes, bytes},
+        {{CollectiveKind::AllGather, RankReduction::None, 0},
+         {},
+         kF16,
+         7,
+         7 * std::uint64_t{world}},
+        {{CollectiveKind::Broadcast, RankReduction::None, world - 1}, {}, kF32, bytes, bytes}};
   };
   PlanRequest request;
   request.plan = plan;
