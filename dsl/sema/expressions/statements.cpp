@@ -348,7 +348,7 @@ void Expressions::assign_indexed(const ast::Assign& node, const Symbol& symbol, 
   store.expr2 = index.expr;
   store.proved_unique = true;
   const bool is_host = raw.is_host() && !pool().has_count(type.dims[0]);
-  if (is_host) check_host_index(raw, type.dims[0], index.span);
+  if (is_host) check_host_index(raw, type.dims[0], node.target.text, index.span);
   store.proved_in_bounds = is_host || all_.facts.is_in_bounds(index, type.dims[0]);
   build_.push(std::move(store));
 }
