@@ -2,8 +2,8 @@
 too long, a device and a pipe that never end, an empty file and one that is too large. Each says so, in time, with the documented status."""
 import concurrent.futures
 import os
-import shutil
 import re
+import shutil
 import subprocess
 import sys
 
