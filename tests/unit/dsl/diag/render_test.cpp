@@ -114,8 +114,7 @@ TEST_F(RenderTest, ColourOnlyOnRequest) {
   const SourceBuffer& source = sources.add("a.cinch", "x");
   sink.report<DiagKind::CannotAssign>(source.whole());
   EXPECT_THAT(render_text(sink.all(), sources), Not(HasSubstr("\x1b[")));
-  EXPECT_THAT(render_text(sink.all(), sources, {.has_color = true}),
-              HasSubstr("\x1b[1;31merror["));
+  EXPECT_THAT(render_text(sink.all(), sources, {.has_color = true}), HasSubstr("\x1b[1;31merror["));
 }
 
 TEST_F(RenderTest, DiagnosticWithoutFileHasNoPosition) {
