@@ -47,6 +47,13 @@ std::vector<std::string> with_each_setting_named(std::span<const std::string> wo
   return named;
 }
 
+// The parser would make two words of `[1.0, 2.0]`, but not if a blank follows.
+void keep_lists_whole(std::vector<std::string>& words) {
+  for (std::string& word : words) {
+    if (word.starts_with('[') && word.ends_with(']')) word += ' ';
+  }
+}
+
 }  // namespace
 
 ExitCode run_command_line(int argc, char** argv) {
@@ -68,6 +75,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_list(registry);
   add_explain(registry);
   add_run(registry);
+  add_eval(registry);
   add_report(registry);
   add_bench(registry);
   add_check(registry);
@@ -92,6 +100,7 @@ ExitCode run_command_line(int argc, char** argv) {
   find_command(app, std::span(registry.words).subspan(1));
   std::vector<std::string> words =
       with_each_setting_named(std::span(registry.words).subspan(std::min(argc, 1)));
+  if (!words.empty() && words.front() == "eval") keep_lists_whole(words);
   std::ranges::reverse(words);  // as the parser takes them
   try {
     app.parse(std::move(words));

@@ -63,6 +63,14 @@ struct RunOptions {
   bool sum_payloads = false;
   std::int64_t repeat_to_bytes = 0;  // repeats the gradient up to this size, for timing
   bool interpret = false;            // runs the IR's interpreter, for tests
+  std::vector<std::string> show;     // names whose values are printed
+  bool json = false;
+};
+
+struct EvalOptions {
+  std::vector<std::string> expressions;  // and statements
+  std::string input, dtype;              // the gradient `g`; empty: none
+  std::uint64_t seed = 0, step = 0;
   bool json = false;
 };
 

@@ -92,6 +92,7 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region) {
     const Op& op = function_.ops[id.index()];
     if (op.kind != ir::OpKind::yield) {
       run_op(op);
+      if (observer_ != nullptr) show_results(op);
       release_after(id);
       continue;
     }
@@ -111,6 +112,13 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region, std::vector<Array>
 
 void Evaluator::bind_results(const Op& op, std::vector<Array> values) {
   for (std::size_t i = 0; i < values.size(); ++i) out(op, i) = std::move(values[i]);
+}
+
+void Evaluator::show_results(const Op& op) const {
+  for (const ir::ValueId result : op.results) {
+    const ir::Value& value = function_.values[result.index()];
+    if (!value.name.empty()) (*observer_)(value, values_[result.index()]);
+  }
 }
 
 void Evaluator::release_after(ir::OpId op) {

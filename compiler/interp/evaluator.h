@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "compiler/interp/interp.h"
+#include "compiler/interp/observe.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/lang.h"
@@ -56,6 +57,8 @@ class Evaluator {
         last_read_by_(interp::last_read_by(function)) {}
 
   void run() { run_region(function_.body); }
+  /// `observer` outlives the evaluator.
+  void show_to(const Observer& observer) { observer_ = &observer; }
   /// A result of the function.
   const Array& value(ir::ValueId id) const { return values_[id.index()]; }
 
@@ -74,6 +77,7 @@ class Evaluator {
   Array make_out(const Op& op, std::size_t i = 0) const { return call_.make(out_type(op, i)); }
 
   // evaluator.cpp: regions and control.
+  void show_results(const Op& op) const;
   /// Runs the region and returns the values that it yields.
   std::vector<Array> run_region(ir::RegionId region);
   std::vector<Array> run_region(ir::RegionId region, std::vector<Array> args);
@@ -131,6 +135,7 @@ class Evaluator {
   const ir::Function& function_;
   Meeting* exchange_;
   std::vector<Array> values_;
+  const Observer* observer_ = nullptr;
   std::vector<std::vector<ir::ValueId>> last_read_by_;  // by op
 };
 

@@ -81,10 +81,11 @@ Array stored(Array array) {
 }
 
 Outputs run_function(const ir::Program& program, FunctionKind kind, const Inputs& inputs,
-                     Meeting* exchange) {
+                     Meeting* exchange, const Observer* observer = nullptr) {
   const ir::Function& function = find(program, kind);
   CallContext call(program, inputs);
   Evaluator evaluator(call, function, exchange);
+  if (observer != nullptr) evaluator.show_to(*observer);
   evaluator.run();
   const ir::Results& results = function.results;
   Outputs outputs;
@@ -121,6 +122,15 @@ rt::Result<Outputs> run(const ir::Program& program, FunctionKind kind, const Inp
     const Inputs all = complete(program, kind, inputs);
     if (is_non_finite(kind, all)) return non_finite_outputs(program, kind, all);
     return run_function(program, kind, all, meeting);
+  });
+}
+
+rt::Result<Outputs> run_observed(const ir::Program& program, FunctionKind kind,
+                                 const Inputs& inputs, const Observer& observer) {
+  return guarded([&] {
+    const Inputs all = complete(program, kind, inputs);
+    if (is_non_finite(kind, all)) return non_finite_outputs(program, kind, all);
+    return run_function(program, kind, all, nullptr, &observer);
   });
 }
 

@@ -27,6 +27,11 @@ bool is_source(const fs::path& path) {
   return path.extension() == ".cinch";
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
 Place find_in_stdlib(const std::string& name) {
   std::vector<std::string> names;
   for (const StdlibFile& file : stdlib_files()) {
@@ -40,14 +45,12 @@ Place find_in_stdlib(const std::string& name) {
   const std::string last = name.substr(name.rfind('.') + 1);
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const bool is_import = last != name && std::ranges::find(names, last) != names.end();
-  const std::string_view near = is_import ? last : dsl::nearest_name(name, candidates);
+  const std::string file = name + ".cinch";
+  const std::string_view near = is_file(file) ? file
+                                : is_import   ? last
+                                              : dsl::nearest_name(name, candidates);
   if (!near.empty()) message += "; did you mean '" + std::string(near) + "'?";
   throw ServiceError(Fault::Request, message);
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
 }
 
 std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
@@ -129,10 +132,10 @@ ProgramText text_of(const std::string& expression, const rt::HeaderSearch& heade
   for (const StdlibFile& file : stdlib_files()) {
     if (families.empty() || families.back() != file.family) families.push_back(file.family);
   }
-  std::string text;
-  for (const std::string& family : families) text += "import std." + family + "\n";
+  // The expression is in the first line, since messages show its place.
   const std::string name = name_of(expression);
-  text += "compressor " + name + " = " + expression + "\n";
+  std::string text = "compressor " + name + " = " + expression + "\n";
+  for (const std::string& family : families) text += "import std." + family + "\n";
   return {expression, name, std::move(text), headers};
 }
 

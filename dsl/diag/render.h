@@ -18,9 +18,9 @@ struct TextOptions {
   bool has_color = false;
 };
 
-/// Prints `file:line:column: error: message`, the source line, and a caret under the span. Labels,
-/// notes and the suggestion follow in the same form. Ends with a line end. For a span without a
-/// file it prints only the message.
+/// Prints `file:line:column: error[S014]: message`, the source line, and a caret under the span.
+/// Labels, notes and the suggestion follow in the same form. Ends with a line end. For a span
+/// without a file it prints only the message.
 std::string render_text(const Diagnostic& diag, const SourceSet& sources, TextOptions options = {});
 /// Renders all diagnostics, then says how many are not shown.
 std::string render_text(const std::vector<Diagnostic>& diags, const SourceSet& sources,

@@ -62,7 +62,7 @@ class TextRenderer {
       : sources_(sources), options_(options) {}
 
   void add(const Diagnostic& diag) {
-    add_message(diag.severity(), diag.span, message(diag));
+    add_message(diag.severity(), diag.span, message(diag), diag.code());
     for (const Label& label : diag.labels) add_message(Severity::Note, label.span, label.text);
     for (const Note& note : diag.notes) {
       add_message(Severity::Note, note.span.value_or(Span{}), note.text);
@@ -94,14 +94,17 @@ class TextRenderer {
     out_ += kReset;
   }
 
-  void add_message(Severity severity, const Span& span, const std::string& text) {
+  void add_message(Severity severity, const Span& span, const std::string& text,
+                   std::string_view code = {}) {
     const SourceBuffer* source = sources_.find(span.file);
     if (source) {
       const LineColumn at = source->position(span.begin);
       paint(kBold, rt::visible_text(source->name()) + ':' + std::to_string(at.line) + ':' +
                        std::to_string(at.column) + ": ");
     }
-    paint(color_for(severity), std::string(severity_name(severity)) + ": ");
+    std::string head(severity_name(severity));
+    if (!code.empty()) head += "[" + std::string(code) + "]";
+    paint(color_for(severity), head + ": ");
     paint(severity == Severity::Note ? std::string_view() : kBold, rt::visible_text(text));
     out_ += '\n';
     if (source) add_excerpt(*source, span);

@@ -238,8 +238,20 @@ class SpecMaker {
         label.empty() ? arg.span : arg.label.span, spec.node->name.text,
         label.empty() ? "for this value" : "`" + label + "`");
     auto names = mapped<std::string_view>(open, &OpenParam::name);
-    diag.suggest(arg.label.span, std::string(dsl::nearest_name(label, names)));
+    const std::string_view near = label.empty() ? "" : dsl::nearest_name(label, names);
+    diag.suggest(arg.label.span, std::string(near));
+    if (near.empty()) diag.note(parameters_text(spec, names));
     return false;
+  }
+
+  // Its parameters that have no value yet, for a note.
+  static std::string parameters_text(const Spec& spec, std::vector<std::string_view> names) {
+    for (ast::ParamId id : spec.decl.unit->tree.list(spec.node->params)) {
+      const ast::Param& param = spec.decl.unit->tree[id];
+      if (is_compressor_param(*spec.decl.unit, param) && !spec.inner.contains(param.name.text))
+        names.insert(names.begin(), param.name.text);
+    }
+    return names_text("parameters that have no value yet:", names);
   }
 
   // The compressor's own open parameter of that name; the first one for an empty name.

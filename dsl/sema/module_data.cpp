@@ -19,8 +19,18 @@ bool Reporter::is_reported(const dsl::Diagnostic& diag) {
   return reported_.contains(place_of(diag));
 }
 
+void Reporter::move_to_composition(dsl::Diagnostic& diag) const {
+  const bool is_in_library = std::ranges::any_of(module_->units, [&](const auto& unit) {
+    return unit->is_library && unit->source->id() == diag.span.file;
+  });
+  if (!is_in_library) return;
+  diag.notes.insert(diag.notes.begin(), {"in this compressor of the library", diag.span});
+  diag.span = composition_;
+}
+
 dsl::Diagnostic& Reporter::add(dsl::Diagnostic diag) {
   if (diag.severity() == dsl::Severity::Error) ++num_errors_;
+  if (module_ != nullptr) move_to_composition(diag);
   if (!is_reported(diag)) return sink_.add(std::move(diag));
   repeated_ = std::move(diag);
   return repeated_;
@@ -60,10 +70,11 @@ class FileLoader {
   FileLoader(ModuleData& data, const Loader& loader, dsl::DiagSink& sink)
       : data_(data), loader_(loader), sink_(sink) {}
 
-  const FileUnit* load(const dsl::SourceBuffer& source) {
+  const FileUnit* load(const dsl::SourceBuffer& source, bool is_library = false) {
     data_.units.push_back(std::make_unique<FileUnit>());
     FileUnit& unit = *data_.units.back();
     unit.source = &source;
+    unit.is_library = is_library;
     const std::size_t errors = sink_.num_errors();
     unit.tree = dsl::parse(source, sink_);
     if (sink_.num_errors() == errors) {
@@ -124,19 +135,20 @@ class FileLoader {
     }
     ImportedFiles imported{qualifier_of(import), {}};
     for (const LoadedText& text : *texts) {
-      if (const FileUnit* file = load_once(text, span)) imported.files.push_back(file);
+      if (const FileUnit* file = load_once(text, span, !import.is_file()))
+        imported.files.push_back(file);
     }
     unit.imports.push_back(std::move(imported));
   }
 
-  const FileUnit* load_once(const LoadedText& text, Span span) {
+  const FileUnit* load_once(const LoadedText& text, Span span, bool is_library) {
     for (const auto& unit : data_.units) {
       if (unit->source->name() != text.name) continue;
       if (!unit->is_loading) return unit.get();
       sink_.report<DiagKind::ImportLoop>(span, text.name);
       return nullptr;
     }
-    return load(data_.sources->add(text.name, text.text));
+    return load(data_.sources->add(text.name, text.text), is_library);
   }
 
   static std::string qualifier_of(const ast::Import& import) {
@@ -154,6 +166,19 @@ class FileLoader {
 };
 
 }  // namespace
+
+std::string names_text(const std::string& before, const std::vector<std::string_view>& names) {
+  constexpr std::size_t kMost = 12;
+  if (names.empty()) return before + " none";
+  std::string text = before;
+  const std::size_t shown = names.size() <= kMost ? names.size() : kMost - 1;
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += i == 0 ? " `" : ", `";
+    text += std::string(names[i]) + "`";
+  }
+  return shown == names.size() ? text
+                               : text + " and " + std::to_string(names.size() - shown) + " more";
+}
 
 std::string library_family(const ModuleData& module, const std::string& name) {
   if (!module.load) return "";

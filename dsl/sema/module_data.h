@@ -34,7 +34,8 @@ struct FileUnit {
   ast::Module tree;
   std::map<std::string, ast::DeclId, std::less<>> names;  // declared in the file itself
   std::vector<ImportedFiles> imports;
-  bool is_loading = true;  // until its imports are read: meeting it again is a loop
+  bool is_library = false;  // an import of the standard library
+  bool is_loading = true;   // until its imports are read: meeting it again is a loop
 };
 
 /// A declaration, and the file in which its names are looked up.
@@ -107,12 +108,19 @@ class Reporter {
   }
   /// The number of errors so far, including repeated ones.
   std::size_t num_errors() const { return num_errors_; }
+  /// While a composition of the user is elaborated: mistakes in files of the library are reported
+  /// at `composition`, with a note at their own place. Without a file: no longer.
+  void blame(const ModuleData* module, Span composition) {
+    module_ = module;
+    composition_ = composition;
+  }
   Work& work() { return work_; }
   const Work& work() const { return work_; }
 
  private:
   dsl::Diagnostic& add(dsl::Diagnostic diag);
 
+  void move_to_composition(dsl::Diagnostic& diag) const;
   // Also true for diagnostics that others have reported to the sink meanwhile.
   bool is_reported(const dsl::Diagnostic& diag);
 
@@ -123,6 +131,8 @@ class Reporter {
   std::size_t num_known_ = 0;
   dsl::Diagnostic repeated_{};
   std::size_t num_errors_ = 0;
+  const ModuleData* module_ = nullptr;
+  Span composition_;
   Work work_;
 };
 
@@ -140,6 +150,8 @@ std::optional<DeclRef> find_qualified(const FileUnit& unit, std::string_view qua
                                       std::string_view name);
 /// Is this the name of an import?
 bool is_qualifier(const FileUnit& unit, std::string_view name);
+/// "the file has `a`, `b` and 3 more", for notes; "the file has none" without names.
+std::string names_text(const std::string& before, const std::vector<std::string_view>& names);
 /// All names that are visible in `unit` without a qualifier, for suggestions.
 std::vector<std::string_view> visible_names(const FileUnit& unit);
 

@@ -22,6 +22,22 @@ constexpr const char* kStandIn =
     "  decode(w) { w.value }\n"
     "}\n";
 
+// Reports mistakes in the library's files at the composition, if this is one.
+class BlameScope {
+ public:
+  BlameScope(const ModuleData& data, const DeclRef& decl, Reporter& reporter)
+      : reporter_(reporter) {
+    const auto* composition = std::get_if<ast::Composition>(&(*decl).node);
+    if (composition != nullptr) reporter.blame(&data, decl.unit->tree[composition->value].span);
+  }
+  ~BlameScope() { reporter_.blame(nullptr, {}); }
+  BlameScope(const BlameScope&) = delete;
+  BlameScope& operator=(const BlameScope&) = delete;
+
+ private:
+  Reporter& reporter_;
+};
+
 void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
   const ast::Decl& node = *decl;
   if (std::holds_alternative<ast::Const>(node.node)) {
@@ -32,6 +48,7 @@ void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
     Elaboration(data, reporter).calls.find_extern(decl);
   } else if (std::holds_alternative<ast::Compressor>(node.node) ||
              std::holds_alternative<ast::Composition>(node.node)) {
+    const BlameScope scope(data, decl, reporter);
     const auto spec = make_spec(data, decl, reporter);
     if (spec == nullptr) return;
     wants_inner(data, *spec, true);
@@ -158,12 +175,17 @@ std::optional<DeclRef> find_compressor(const FileUnit& unit, std::string_view co
   auto& diag = reporter.report<DiagKind::UnknownCompressor>(Span{unit.source->id(), 0, 0},
                                                             std::string(compressor));
   const std::string_view near = dsl::nearest_name(compressor, names);
-  if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
+  if (!near.empty()) {
+    diag.note("did you mean `" + std::string(near) + "`?");
+  } else {
+    diag.note(names_text("the file has", names));
+  }
   return std::nullopt;
 }
 
 std::optional<Found> find_spec(ModuleData& data, std::string_view compressor, Reporter& reporter) {
   const auto decl = FOUND(find_compressor(data.root(), compressor, reporter));
+  const BlameScope scope(data, decl, reporter);
   auto spec = make_spec(data, decl, reporter);
   if (spec == nullptr) return std::nullopt;
   if (wants_inner(data, *spec, false)) {
@@ -177,6 +199,7 @@ std::optional<Found> find_spec(ModuleData& data, std::string_view compressor, Re
 std::optional<CheckedProgram> elaborate_spec(ModuleData& data, const DeclRef& decl, Spec& spec,
                                              const std::vector<Binding>& bindings,
                                              Reporter& reporter) {
+  const BlameScope scope(data, decl, reporter);
   Elaboration elaboration(data, reporter);
   if (!elaboration.run(spec, *declared_name(*decl), bindings, false)) return std::nullopt;
   CheckedProgram program = std::move(elaboration.out);

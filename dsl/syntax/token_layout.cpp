@@ -4,6 +4,9 @@
 #include "dsl/syntax/token.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "dsl/diag/foreign_words.h"
 
 namespace cinch::dsl {
 
@@ -243,12 +246,32 @@ class Layout {
   void abandon(const Token& next) {
     const Open open = open_.back();
     const Token& opener = out_[open.idx];
-    sink_.report<DiagKind::UnclosedBracket>(opener.span, opener.text);
+    auto& diag = sink_.report<DiagKind::UnclosedBracket>(opener.span, opener.text);
+    if (const ast::Comment* comment = hiding_comment(opener)) {
+      diag.note(comment->span, "this is a comment; " + foreign_note(ForeignPlace::Syntax, "//"));
+    }
     // Mistakes inside unclosed parentheses are not reported a second time.
     if (open.kind != TokenKind::LBrace) {
       for (std::size_t i = open.idx; i < out_.size(); ++i) out_[i].is_reported = true;
     }
     close_silently(next);
+  }
+
+  // The first comment after the bracket that stands behind code and has a closing bracket in it:
+  // `(k // 2)` was probably meant as a division. Looks only once, so that the sweep stays linear.
+  const ast::Comment* hiding_comment(const Token& opener) {
+    if (std::exchange(has_looked_for_comment_, true)) return nullptr;
+    const char* const file = opener.text.data() - opener.span.begin;
+    for (const ast::Comment& comment : stream_.comments) {
+      const std::string_view text(file + comment.span.begin, comment.span.end - comment.span.begin);
+      if (comment.kind != ast::CommentKind::Line || comment.span.begin < opener.span.begin ||
+          text.find_first_of(")]}") == std::string_view::npos)
+        continue;
+      std::uint32_t before = comment.span.begin;
+      while (before > 0 && (file[before - 1] == ' ' || file[before - 1] == '\t')) --before;
+      if (before > 0 && file[before - 1] != '\n') return &comment;
+    }
+    return nullptr;
   }
 
   void close_silently(const Token& next) {
@@ -341,6 +364,7 @@ class Layout {
   std::vector<Open> open_;
   std::uint32_t line_indent_ = 0;
   bool is_too_deep_ = false;
+  bool has_looked_for_comment_ = false;
 };
 
 }  // namespace

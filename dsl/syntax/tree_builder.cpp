@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/syntax/syntax.h"
 #include "runtime/core/sizes/host_expr.h"
 
@@ -164,7 +165,7 @@ ast::BlockId TreeBuilder::add_block(const BlockDraft& draft) {
         below = std::max(below, depth_of(element.expr));
       } else if (may_stand) {
         stmt = add_stmt({span_of(element.expr), ast::ExprStmt{element.expr}});
-      } else {
+      } else if (foreign_end_ != span_of(element.expr).end) {
         auto& diag = sink_.report<DiagKind::UnusedExpression>(span_of(element.expr));
         if (std::holds_alternative<ast::Unary>(module_[element.expr].node)) {
           diag.note("a line that begins with an operator does not continue the line before it");
@@ -273,6 +274,60 @@ std::string TreeBuilder::string_value(const Token& token) {
   return value;
 }
 
+// What is written here instead of a sign or word of Python; "" for other mistakes.
+std::string TreeBuilder::foreign_syntax_note(const Token& found, std::string_view expected) {
+  const auto note = [](std::string_view word) { return foreign_note(ForeignPlace::Syntax, word); };
+  if (&found == stream_begin()) return note(found.text);
+  const Token& last = (&found)[-1];
+  const bool is_last = found.kind == TokenKind::EndOfFile;
+  const bool is_entry = expected.starts_with("`,` or ");
+  if (found.kind == TokenKind::Star && last.kind == TokenKind::Star) return note("**");
+  if (found.kind == TokenKind::Dot && !is_last && (&found)[1].kind == TokenKind::Integer)
+    return note(".5");
+  if (found.kind == TokenKind::Assign && is_entry && last.kind == TokenKind::Name)
+    return named_argument_note(found);
+  if (found.kind == TokenKind::Colon) {
+    if (last.kind == TokenKind::LBracket || expected == "`,` or `]`") return note("[:]");
+    const bool is_let = &last != stream_begin() && ((&last)[-1].kind == TokenKind::KwLet ||
+                                                    (&last)[-1].kind == TokenKind::KwMut);
+    if (is_let) return note("let:");
+    if (expected.starts_with("a block")) return note("if:");
+  }
+  if (expected.starts_with("`..`")) return note("range");
+  if (last.kind == TokenKind::Name) {
+    std::string of_last = note(last.text);
+    if (of_last.empty()) of_last = foreign_note(ForeignPlace::Name, last.text);
+    if (!of_last.empty()) {
+      foreign_end_ = last.span.end;
+      return of_last;
+    }
+  }
+  return note(found.text);
+}
+
+// `axis: 0` for `axis=0`.
+std::string TreeBuilder::named_argument_note(const Token& assign) const {
+  const Token& name = (&assign)[-1];
+  const Token* end = &assign + 1;
+  while (end->kind != TokenKind::Comma && end->kind != TokenKind::End &&
+         end->kind != TokenKind::EndOfFile && !closes_bracket(*end)) {
+    end = end->partner == Token::kNone ? end + 1 : stream_begin() + end->partner + 1;
+  }
+  // Another name, such as `axis` for `dim`. Parameters of compressors may have the others.
+  const std::string of_name = foreign_note(ForeignPlace::Argument, name.text);
+  if (of_name.find(": ") != std::string::npos) return of_name;
+  if (end == &assign + 1) return "";
+  const char* const begin = assign.text.data() + assign.text.size();
+  const std::string_view last = end[-1].text;
+  std::string value(begin, static_cast<std::size_t>(last.data() + last.size() - begin));
+  value.erase(0, value.find_first_not_of(' '));
+  return foreign_note(ForeignPlace::Syntax, "name=", std::string(name.text) + ": " + value);
+}
+
+bool TreeBuilder::closes_bracket(const Token& token) const {
+  return token.partner != Token::kNone && stream_begin() + token.partner < &token;
+}
+
 // Collects one mistake more than parse() passes on, which tells parse() that there were too many.
 void TreeBuilder::check_error_limit() {
   if (++num_errors_ > kMaxSyntaxErrors) throw ParseStopped{};
@@ -285,19 +340,23 @@ void TreeBuilder::report_expected(const Token& found, std::string_view expected)
                                                     "wire",  "encode", "decode", "finish",
                                                     "sync",  "claims", "again"};
   if (found.is_reported) return;
+  const std::string foreign = foreign_syntax_note(found, expected);
+  const auto explained = [&](Diagnostic& diag) -> Diagnostic& {
+    return foreign.empty() ? diag : diag.note(foreign);
+  };
   if (found.kind == TokenKind::RBrace && found.starts_line && &found != stream_begin()) {
     // A token that is missing before a `}` on the next line is reported at the end of this line.
     const Span last = (&found)[-1].span;
     sink_.report<DiagKind::Expected>(Span{last.file, last.end, last.end}, expected,
                                      "the end of the line");
   } else if (expected == kDeclarationRule) {
-    sink_.report<DiagKind::UnknownDeclaration>(found.span, describe(found))
+    explained(sink_.report<DiagKind::UnknownDeclaration>(found.span, describe(found)))
         .suggest(found.span, std::string(nearest_name(found.text, kDeclarations)));
   } else if (expected == kItemRule) {
-    sink_.report<DiagKind::UnknownItem>(found.span, describe(found))
+    explained(sink_.report<DiagKind::UnknownItem>(found.span, describe(found)))
         .suggest(found.span, std::string(nearest_name(found.text, kItems)));
   } else {
-    sink_.report<DiagKind::Expected>(found.span, expected, describe(found));
+    explained(sink_.report<DiagKind::Expected>(found.span, expected, describe(found)));
   }
   check_error_limit();
 }

@@ -106,6 +106,9 @@ class TreeBuilder {
   [[noreturn]] void stop_too_deep(Span span);
   int checked_depth(Span span, int depth_of_children);
   void check_error_limit();
+  std::string foreign_syntax_note(const Token& found, std::string_view expected);
+  std::string named_argument_note(const Token& assign) const;
+  bool closes_bracket(const Token& token) const;
   bool has_value(ast::ExprId id) const;
   int depth_of(ast::ExprId id) const { return id ? expr_depths_[id.value] : 0; }
   int depth_of(ast::TypeId id) const { return id ? type_depths_[id.value] : 0; }
@@ -127,6 +130,8 @@ class TreeBuilder {
   std::vector<int> block_depths_;
   int nesting_ = 0;
   std::size_t num_errors_ = 0;
+  // Where the last foreign word ends that a message explained: it is no unused value then.
+  std::uint32_t foreign_end_ = Token::kNone;
 };
 
 /// Names of rules that have messages of their own for a failed expectation.

@@ -206,6 +206,16 @@ void PlanRunner::end_task(std::uint32_t index) {
 }
 
 Error PlanRunner::named(std::uint32_t index, const Error& error) const {
+  if (error.kind == ErrorKind::CheckFailed) {
+    // A check of the program itself: its user knows ranks, steps and tensors, not the plan's tasks.
+    const bool has_tensor = std::ranges::any_of(parts_.plan.tensors, [&](const PlanTensor& tensor) {
+      return error.message.starts_with(tensor.name);
+    });
+    return {error.kind,
+            fmt::format("rank {}, step {}, {}{}", parts_.transport.rank(), step_,
+                        has_tensor ? "tensor " : "", error.message),
+            error.native_code};
+  }
   return {error.kind, fmt::format("{}: {}", describe_task(parts_.plan, task(index)), error.message),
           error.native_code};
 }

@@ -29,7 +29,7 @@ TEST_F(CApiErrors, DiagnosticsOfATextAreTheMessage) {
                        "  decode(w) { w.v }\n}\n",
                        {}, &error));
   EXPECT_EQ(CINCH_PROGRAM, error.status);
-  EXPECT_THAT(error.message, HasSubstr("wrong.cinch:3:35: error: unknown name `gg`"));
+  EXPECT_THAT(error.message, HasSubstr("wrong.cinch:3:35: error[S001]: unknown name `gg`"));
   EXPECT_EQ(CINCH_NO_TENSOR, error.tensor);
 }
 

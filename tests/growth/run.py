@@ -17,7 +17,7 @@ import shapes
 
 MOST_GROWTH = 12  # for ten times the links
 BYTES = 1 << 30
-LOCATED = re.compile(r"^\S+\.cinch:\d+:\d+: error: ")
+LOCATED = re.compile(r"^\S+\.cinch:\d+:\d+: error\[\w+\]: ")
 # All other chains must have room at full length. One link of these is ten operations and more; constants get too deep.
 LARGE_OPERATORS = {"argmax", "consts", "if", "if_reduction", "kth_largest", "lambda_table", "orthonormalize", "row_top_k", "thin_matmul", "top_k"}
 
@@ -38,7 +38,7 @@ def fault_of(result, may_refuse):
     """What is wrong with how a command ended, or nothing."""
     if result.returncode == 0:
         return None
-    errors = [line for line in result.stderr.splitlines() if ": error: " in line]
+    errors = [line for line in result.stderr.splitlines() if ": error[" in line]
     if result.returncode == 1 and may_refuse and errors and all(LOCATED.match(line) for line in errors):
         return None
     return f"ended with {result.returncode}: {result.stderr.strip()[:300]}"

@@ -1,4 +1,5 @@
-"""Writes docs/operators.md and docs/diagnostics.md from the tables and the examples in tests/docs/operators.txt and tests/lit/diagnostics.
+"""Writes docs/operators.md, docs/diagnostics.md and docs/numpy.md from the tables and the examples in tests/docs/operators.txt and
+tests/lit/diagnostics.
 
     generate_docs.py BUILD            writes them; BUILD is a build folder with the target print_tables
     generate_docs.py BUILD --check    says whether they are up to date
@@ -144,6 +145,33 @@ def diagnostics(tables):
     return "\n".join(lines).rstrip() + "\n"
 
 
+FOREIGN_HEAD = """# Cinch for NumPy and PyTorch users
+
+Cinch works on whole arrays, as NumPy does, and has its own words for some things. If a program says one of these words, the message of `cinch check` says what to write instead.
+
+In the tables `x` is a vector of `n` elements, `v` one of 4, `m` a matrix of 3 by 4, `mask` holds a truth value for each element, `i` are indices, `a` and `b` numbers, `c` a truth value and `k` a whole number. [`cinch eval`](command_line.md#values-of-expressions) computes an expression, and `cinch run --show` prints a value of a program.
+
+Four things differ in more than words:
+
+- **Sizes are proved.** Only scalars and the constant size 1 broadcast; other sizes that meet must be equal. See [sizes](language/sizes.md).
+- **Types do not change silently.** `as` converts. See [types](language/types.md).
+- **Values do not change.** `let mut` makes a variable that can be assigned; slices are copies, never views.
+- **Bits are fixed.** `sum` adds in [an order of its own](language_bits.md), which is the same on every target and differs from NumPy's in the last digits.
+"""
+FOREIGN_PLACES = {
+    "Syntax": "Signs and words", "Function": "Functions", "Name": "Names", "Type": "Types", "Argument": "Arguments", "Member": "Methods and members",
+}
+
+
+def numpy_page(tables):
+    lines = FOREIGN_HEAD.rstrip().split("\n")
+    for place, title in FOREIGN_PLACES.items():
+        lines += ["", f"## {title}", "", "| NumPy, PyTorch, Python | Cinch | |", "| --- | --- | --- |"]
+        for _, _, theirs, ours, why in (row for row in tables["FOREIGN_WORD"] if row[0] == place):
+            lines.append(f"| `{cell(theirs)}` | {f'`{cell(ours)}`' if ours else ''} | {cell(why)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -151,7 +179,7 @@ def main():
     options = parser.parse_args()
     tables = read_tables(options.build)
     stale = []
-    for name, text in (("operators.md", operators(tables)), ("diagnostics.md", diagnostics(tables))):
+    for name, text in (("operators.md", operators(tables)), ("diagnostics.md", diagnostics(tables)), ("numpy.md", numpy_page(tables))):
         path = os.path.join(ROOT, "docs", name)
         old = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
         if old == text:

@@ -42,11 +42,20 @@ Rows diagnostics() {
   };
 }
 
+Rows foreign_words() {
+  return {
+#define FOREIGN_WORD(place, word, theirs, ours, why) row(#place, word, theirs, ours, why),
+#include "dsl/diag/foreign_words.def"
+  };
+}
+
 }  // namespace
 
 int main() try {
-  const nlohmann::json tables = {
-      {"BUILTIN", builtins()}, {"SCALAR_OP", scalar_ops()}, {"CINCH_DIAG", diagnostics()}};
+  const nlohmann::json tables = {{"BUILTIN", builtins()},
+                                 {"SCALAR_OP", scalar_ops()},
+                                 {"CINCH_DIAG", diagnostics()},
+                                 {"FOREIGN_WORD", foreign_words()}};
   std::cout << tables.dump() << '\n';
   return 0;
 } catch (const std::exception& error) {

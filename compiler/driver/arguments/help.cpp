@@ -1,6 +1,8 @@
 // The table of environment variables; docs/command_line.md has the same rows.
 
 #include <algorithm>
+#include <cctype>
+#include <sstream>
 
 #include "compiler/driver/arguments/help.h"
 #include "compiler/driver/arguments/shared_options.h"
@@ -93,8 +95,46 @@ ExitCode print_pages(const std::vector<std::string>& names) {
   return ExitCode::Done;
 }
 
+bool is_code(const std::string& word) {
+  return word.size() == 4 && std::string_view("LPSlps").find(word[0]) != std::string_view::npos &&
+         std::ranges::all_of(word.substr(1), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Prints the section of docs/diagnostics.md about a diagnostic; programs are indented, not fenced.
+ExitCode print_diagnostic(std::string code) {
+  code[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(code[0])));
+  const std::string_view page = diagnostics_text(), heading = "\n## ";
+  const std::size_t at = page.find(fmt::format("{}{} ", heading, code));
+  if (at == std::string_view::npos) {
+    throw UsageError(
+        "there is no diagnostic {}; codes begin with L for text, P for syntax, S for "
+        "names, types and sizes",
+        code);
+  }
+  const std::size_t begin = at + heading.size(), end = page.find(heading, begin);
+  std::istringstream lines{std::string(page.substr(begin, end - begin))};
+  std::string text;
+  bool is_program = false;
+  for (std::string line; std::getline(lines, line);) {
+    // Titles of examples are bold in the page.
+    if (line.size() > 4 && line.starts_with("**") && line.ends_with("**"))
+      line = line.substr(2, line.size() - 4);
+    if (line.starts_with("```")) {
+      is_program = !is_program;
+    } else if (is_program) {
+      text += line.empty() ? "\n" : "    " + line + "\n";
+    } else {
+      text += (line.starts_with(' ') ? line : wrapped(line, 0, text_width())) + "\n";
+    }
+  }
+  text.erase(text.find_last_not_of('\n') + 1);
+  print_text("{}\n", text);
+  return ExitCode::Done;
+}
+
 ExitCode print_help(const CLI::App& root, const std::vector<std::string>& words) {
   if (!words.empty() && find_topic(words.front()) != nullptr) return print_pages(words);
+  if (words.size() == 1 && is_code(words.front())) return print_diagnostic(words.front());
   const CLI::App& command = *find_command(root, words, help_pages());
   if (const std::size_t depth = depth_of(command); depth < words.size()) {
     throw UsageError("`{}` has no command '{}'", path_of(command), words[depth]);
@@ -194,8 +234,8 @@ void add_help(Registry& registry) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* command = registry.app.add_subcommand("help", "shows the options of a command");
   add_value(command, "command", *words, "COMMAND",
-            "a command, such as `run` or `cache show`, or one of the pages `environment` and "
-            "`exit-codes`; none: all commands");
+            "a command, such as `run` or `cache show`, one of the pages `environment` and "
+            "`exit-codes`, or the code of a diagnostic, such as S014; none: all commands");
   command->callback([root = &registry.app, action = &registry.action, words] {
     *action = [root, words] { return print_help(*root, *words); };
   });

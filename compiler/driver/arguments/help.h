@@ -20,6 +20,9 @@ std::shared_ptr<CLI::FormatterBase> help_formatter();
 // Names of the pages of `cinch help` that are about topics.
 std::vector<std::string> help_pages();
 
+// docs/diagnostics.md.
+std::string_view diagnostics_text();
+
 // An environment variable that the command, its libraries or the Python package reads.
 struct EnvironmentVariable {
   std::string_view name;

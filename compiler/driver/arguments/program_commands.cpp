@@ -13,7 +13,7 @@ void add_check(Registry& registry) {
   CLI::App* command = registry.add("check", "checks programs and prints their errors and warnings",
                                    run_check, options);
   add_value(command, "files", options->files, "FILE",
-            "files to check, or names of the standard library")
+            "files to check, file:name, or names of the standard library")
       ->required();
   const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
                                                          {"json", DiagnosticsFormat::Json},
@@ -102,6 +102,11 @@ void add_run(Registry& registry) {
   add_value(command, "--payload", options->payload, "FILE", "writes the last payload");
   add_value(command, "--output", options->output, "X.npy", "writes the last decoded gradient");
   add_state_files(command, *options);
+  add_value(command, "--show", options->show, "NAME",
+            "also prints the values of these names of the program in the last step, separated by "
+            "commas; the interpreter computes them")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
   command->add_flag("--sum-payloads", options->sum_payloads,
                     "with --ranks: adds the payloads field by field and decodes the sum");
@@ -109,6 +114,24 @@ void add_run(Registry& registry) {
             "repeats the gradient up to this size");
   add_run_options(command, *options);
   command->footer("Example: cinch run topk --set ratio=0.01 --input g.npy --output x.npy");
+}
+
+void add_eval(Registry& registry) {
+  auto options = std::make_shared<EvalOptions>();
+  CLI::App* command = registry.add("eval", "computes expressions and prints their values and types",
+                                   run_eval, options);
+  add_value(command, "expressions", options->expressions, "EXPRESSION",
+            "expressions in Cinch, with statements such as `let x = [1.0, 2.0]` before them; `;` "
+            "separates those of one word")
+      ->required();
+  add_value(command, "--input", options->input, "G.npy",
+            "a gradient, which is `g`, with `n` elements");
+  add_word(command, "--dtype", options->dtype, {"bf16"},
+           "bf16: elements of uint16 files are bfloat16");
+  add_count(command, "--seed", options->seed, "seed of random draws")->capture_default_str();
+  add_count(command, "--step", options->step, "number of the step")->capture_default_str();
+  add_json(command, options->json);
+  command->footer("Example: cinch eval 'sum([1e8, 1.0, -1e8, 1.0])'");
 }
 
 void add_encode(Registry& registry) {

@@ -113,6 +113,7 @@ void add_check(Registry& registry);
 void add_format(Registry& registry);
 void add_explain(Registry& registry);
 void add_run(Registry& registry);
+void add_eval(Registry& registry);
 void add_encode(Registry& registry);
 void add_decode(Registry& registry);
 void add_build(Registry& registry);

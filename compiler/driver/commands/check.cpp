@@ -17,11 +17,25 @@
 namespace cinch::driver {
 namespace {
 
+struct Checked {
+  std::string path;
+  std::string compressor;  // of file:name, which must be there
+};
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+Checked place_of(const std::string& name) {
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string::npos || exists(name)) return {name, ""};
+  return {name.substr(0, colon), name.substr(colon + 1)};
+}
+
 // What looks like a file is one, also if it is not there.
 const dsl::SourceBuffer& load(FrontEnd& front_end, const std::string& name) {
-  std::error_code ignored;
-  const bool is_file =
-      name.find_first_of("./") != std::string::npos || std::filesystem::exists(name, ignored);
+  const bool is_file = name.find_first_of("./") != std::string::npos || exists(name);
   if (is_file) return front_end.load(name);
   return front_end.add(service::find_program({.program = name}));
 }
@@ -96,13 +110,20 @@ void print_explained(const json& report, const ExplainOptions& options) {
 
 ExitCode run_check(const CheckOptions& options) {
   FrontEnd front_end;
-  for (const std::string& path : options.files) {
+  for (const std::string& name : options.files) {
+    const auto [path, compressor] = place_of(name);
     // A file that another one imports was already checked with it.
     const dsl::SourceBuffer* known = front_end.sources.find_name(path);
     const dsl::FileId file = known != nullptr ? known->id() : load(front_end, path).id();
-    sema::check_module(front_end.sources, file, service::import_loader(options.headers.confine),
-                       front_end.sink, sema::CheckDepth::Everything,
-                       service::extern_reader(options.headers));
+    const sema::CheckedModule module = sema::check_module(
+        front_end.sources, file, service::import_loader(options.headers.confine), front_end.sink,
+        sema::CheckDepth::Everything, service::extern_reader(options.headers));
+    const auto all = module.compressors();
+    const bool is_missing =
+        !compressor.empty() &&
+        std::ranges::find(all, compressor, &sema::CompressorEntry::name) == all.end();
+    // Reports that the file has no such compressor.
+    if (is_missing) sema::elaborate(module, compressor, {}, front_end.sink);
   }
   const DiagnosticsFormat format = options.json ? DiagnosticsFormat::Json : options.diagnostics;
   print_diagnostics(front_end.sink, front_end.sources, format);

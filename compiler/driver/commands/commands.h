@@ -10,6 +10,7 @@ ExitCode run_check(const CheckOptions& options);
 ExitCode run_format(const FormatOptions& options);
 ExitCode run_explain(const ExplainOptions& options);
 ExitCode run_run(const RunOptions& options);
+ExitCode run_eval(const EvalOptions& options);
 ExitCode run_encode(const RunOptions& options);
 ExitCode run_decode(const RunOptions& options);
 ExitCode run_build(const BuildOptions& options);

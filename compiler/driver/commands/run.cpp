@@ -3,10 +3,12 @@
 #include <chrono>
 #include <cmath>
 
+#include "compiler/driver/codecs/shown_values.h"
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_transports.h"
 #include "compiler/driver/report/text.h"
+#include "compiler/driver/report/values.h"
 #include "compiler/driver/target.h"
 #include "runtime/core/numbers/floats.h"
 #include "runtime/core/numbers/number_range.h"
@@ -239,6 +241,26 @@ void print_run(const nlohmann::json& r) {
              number_or_dash(r["decode_gb_per_s"], "{:.2f}"));
 }
 
+nlohmann::json values_json(const std::vector<ShownValue>& values) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const ShownValue& value : values) {
+    nlohmann::json entry = value.array ? value_json(*value.array) : nlohmann::json::object();
+    entry["name"] = value.name;
+    entry["body"] = value.body;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+void print_values(const std::vector<ShownValue>& values) {
+  if (!values.empty()) print_text("\n");
+  for (const ShownValue& value : values) {
+    const std::string text = value.array ? value_text(*value.array) + "  " + type_text(*value.array)
+                                         : "not computed in this step";
+    print_text("{} in {} = {}\n", value.name, value.body, text);
+  }
+}
+
 void check_options(const RunOptions& options) {
   require_distinct_files({{"--payload", options.payload},
                           {"--output", options.output},
@@ -259,6 +281,10 @@ void check_options(const RunOptions& options) {
   }
   if (options.worker >= options.world) {
     throw UsageError("--worker must be below --world");
+  }
+  if (!options.show.empty() && (options.ranks || !options.state_in.empty())) {
+    throw UsageError(
+        "--show shows one rank from its first states; leave out --ranks and --state-in");
   }
 }
 
@@ -290,6 +316,9 @@ ExitCode run_run(const RunOptions& options) {
                 factory.info().name);
   }
   check_protocol(factory.info(), options);
+  std::vector<ShownValue> shown;
+  if (!options.show.empty())
+    shown = ValueViewer(options.program, options.show).values(options, inputs, shape);
   Outcome outcome = factory.info().has_sync ? run_sync(factory, options, inputs, shape)
                     : options.ranks         ? run_ranks(factory, options, inputs, shape)
                                             : run_steps(factory, options, inputs, shape);
@@ -299,12 +328,13 @@ ExitCode run_run(const RunOptions& options) {
   if (!options.output.empty()) {
     write_gradient(options.output, outcome.decoded, inputs.back().shape);
   }
-  const nlohmann::json report =
-      report_of(factory, options, outcome, options.ranks ? 1 : inputs.size());
+  nlohmann::json report = report_of(factory, options, outcome, options.ranks ? 1 : inputs.size());
+  if (!shown.empty()) report["values"] = values_json(shown);
   if (options.json) {
     print_result(report);
   } else {
     print_run(report);
+    print_values(shown);
   }
   return ExitCode::Done;
 }

@@ -102,8 +102,14 @@ void Items::elaborate_state(Instance& instance, const ast::StateItem& node) {
   for (int i = 0; i < type->rank; ++i) {
     const bool on_param = pool().depends_on(type->dims[i], HostOp::Param);
     if (!on_param && !pool().depends_on(type->dims[i], HostOp::Step)) continue;
-    reporter_.report<DiagKind::StateSize>(tree()[node.type].span, node.name.text,
-                                          on_param ? "a run-time parameter" : "`step`");
+    auto& diag = reporter_.report<DiagKind::StateSize>(
+        tree()[node.type].span, node.name.text, on_param ? "a run-time parameter" : "`step`");
+    const bool is_set = pool().depends_on(instance.elements, HostOp::Param) ||
+                        pool().depends_on(instance.elements, HostOp::Step);
+    if (is_set) {
+      diag.note("what wraps `" + instance.name() +
+                "` sets its number of elements in each step: wrap a compressor without states");
+    }
   }
   const Value init = first_value(node, *type);
   symbol.kind = SymbolKind::State;

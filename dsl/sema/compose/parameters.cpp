@@ -66,7 +66,11 @@ void Parameters::check_bindings(const std::vector<Binding>& bindings, Span span)
     auto& diag = reporter_.report<DiagKind::UnknownParameter>(span, out_.info.name,
                                                               "`" + binding.name + "`");
     const std::string_view near = dsl::nearest_name(binding.name, names);
-    if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
+    if (!near.empty()) {
+      diag.note("did you mean `" + std::string(near) + "`?");
+    } else {
+      diag.note(names_text("its parameters:", names));
+    }
   }
 }
 

@@ -72,8 +72,11 @@ std::optional<InnerParam> Items::find_inner_param(Instance& from, std::span<cons
     for (ast::ParamId id : tree.list(inner->spec->node->params)) {
       names.push_back(tree[id].name.text);
     }
-    reporter_.report<DiagKind::UnknownParameter>(name.span, inner->name(), "`" + name.text + "`")
-        .suggest(name.span, std::string(dsl::nearest_name(name.text, names)));
+    const std::string_view near = dsl::nearest_name(name.text, names);
+    auto& diag = reporter_.report<DiagKind::UnknownParameter>(name.span, inner->name(),
+                                                              "`" + name.text + "`");
+    diag.suggest(name.span, std::string(near));
+    if (near.empty()) diag.note(names_text("its parameters:", names));
   }
   return found;
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
@@ -24,8 +25,9 @@ CallArgs Calls::sort_args(const ast::Call& node, std::string_view name, Span spa
     if (label.empty()) {
       args.positional.push_back(arg.value);
     } else if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
-      reporter_.report<DiagKind::UnknownArgument>(arg.label.span, args.name, label)
-          .suggest(arg.label.span, std::string(dsl::nearest_name(label, labels)));
+      auto& diag = reporter_.report<DiagKind::UnknownArgument>(arg.label.span, args.name, label);
+      dsl::explain_word(diag, dsl::ForeignPlace::Argument, label, arg.label.span,
+                        dsl::nearest_name(label, labels));
       args.is_bad = true;
     } else if (!args.named.emplace(label, &arg).second) {
       reporter_.report<DiagKind::DuplicateName>(arg.label.span, label);

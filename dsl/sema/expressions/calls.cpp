@@ -1,6 +1,7 @@
 // Finds the function or operator that a call means.
 #include <algorithm>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/diag/render.h"
 #include "dsl/sema/builtins.h"
 #include "dsl/sema/elaboration/elaboration.h"
@@ -63,7 +64,8 @@ Value Calls::call_named(const ast::Call& node, const ast::Name& name, Span span)
   auto& diag = reporter_.report<DiagKind::UnknownOperator>(name.span, name.text);
   const std::string home = module_of_function(module_, name.text);
   if (home.empty()) {
-    diag.suggest(name.span, std::string(dsl::nearest_name(name.text, known)));
+    dsl::explain_word(diag, dsl::ForeignPlace::Function, name.text, name.span,
+                      dsl::nearest_name(name.text, known));
   } else {
     diag.note("`" + name.text + "` is in the library: `import std." + home + "`");
   }
@@ -88,8 +90,7 @@ Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Spa
     }
   }
   if (symbol == nullptr || symbol->kind != SymbolKind::Inner)
-    return mistake<DiagKind::UnknownOperator>(
-        tree()[node.callee].span, std::string(env_->unit->source->text(tree()[node.callee].span)));
+    return unknown_member_call(node, member, symbol == nullptr && base != nullptr);
   Instance& inner = *symbol->inner;
   const std::string& what = member.field.text;
   if (what != "encode" && what != "decode" && what != "finish")
@@ -119,6 +120,30 @@ Value Calls::call_member(const ast::Call& node, const ast::FieldRef& member, Spa
     return mistake<DiagKind::InnerShape>(arg.span, "its own payload", text_.describe(arg));
   arg.owner = &inner;
   return all_.bodies.outer_result(all_.bodies.decode_value(inner, arg, span), inner, span);
+}
+
+// `x.abs()` and `np.abs(x)`: operators are no methods, and have no module before their name.
+Value Calls::unknown_member_call(const ast::Call& node, const ast::FieldRef& member,
+                                 bool is_module) {
+  using dsl::ForeignPlace;
+  const auto text_of = [&](Span span) { return std::string(env_->unit->source->text(span)); };
+  const Span span = tree()[node.callee].span;
+  auto& diag = reporter_.report<DiagKind::UnknownOperator>(span, text_of(span));
+  const std::string& name = member.field.text;
+  const std::string base = text_of(tree()[member.base].span);
+  std::string operands = is_module ? "" : base;
+  for (ast::ArgId arg : tree().list(node.args))
+    operands += (operands.empty() ? "" : ", ") + text_of(tree()[arg].span);
+  const std::string call = name + "(" + operands + ")";
+  std::string note = is_module ? std::string() : dsl::foreign_note(ForeignPlace::Member, name);
+  if (is_operator_name(name)) {
+    note = is_module ? dsl::foreign_note(ForeignPlace::Name, base, call)
+                     : dsl::foreign_note(ForeignPlace::Member, "abs", call);
+  }
+  if (note.empty()) note = dsl::foreign_note(ForeignPlace::Function, name);
+  if (note.empty() && is_module) note = dsl::foreign_note(ForeignPlace::Name, base);
+  if (!note.empty()) diag.note(std::move(note));
+  return error_value(span);
 }
 
 // Named operators: labels, numbers of operands, and dispatch by group.

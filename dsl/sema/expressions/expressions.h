@@ -89,7 +89,8 @@ class Expressions : Part {
   /// Converts an index to a typed integer; reports other values.
   Value as_index(const Value& value);
   /// Requires that a host-computed index is in bounds.
-  void check_host_index(const Value& index, HostExprId size, Span span);
+  /// `array` is the text of what is indexed, for messages.
+  void check_host_index(const Value& index, HostExprId size, std::string_view array, Span span);
   Value gather(const Value& base, const Value& index, Span span);
   /// Turns indices within the rows of a matrix into indices of all its elements, row by row.
   Value places_in_rows(const Value& index, HostExprId cols, Span span);
@@ -167,6 +168,9 @@ class Expressions : Part {
   Value gather_rows(const Value& base, const Value& index, Span span);
   bool has_loop_leaf(HostExprId id);
   Value slice_of(const Value& base, HostExprId begin, HostExprId end, Span span);
+  bool is_from_the_end(HostExprId at, HostExprId size, std::string_view array,
+                       std::string_view rest, Span span);
+  std::string_view text_of(const Value& value) const;
 
   static constexpr char kLoopVariable[] = "a loop variable";
   /// In the condition of a `while`: the first number of the condition's own variables.
@@ -251,6 +255,7 @@ class Calls : Part {
   Value call_named(const ast::Call& node, const ast::Name& name, Span span);
   Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
   Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
+  Value unknown_member_call(const ast::Call& node, const ast::FieldRef& member, bool is_module);
   Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
   bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
   Value to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what);

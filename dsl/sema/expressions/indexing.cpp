@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/sema/elaboration/elaboration.h"
 
 namespace cinch::sema {
@@ -70,14 +71,42 @@ Value Expressions::as_index(const Value& value) {
   const auto own = types_.own_dtype(value);
   const bool is_number = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
   const bool is_integer = own ? is_int(*own) : is_number && types_.can_coerce(value, kI64);
-  if (!is_integer) return mistake<DiagKind::BadIndex>(value.span, text_.describe(value));
+  if (!is_integer) {
+    auto& diag = reporter_.report<DiagKind::BadIndex>(value.span, text_.describe(value));
+    if (own == kBool) diag.note(dsl::foreign_note(dsl::ForeignPlace::Syntax, "[mask]"));
+    return error_value(value.span);
+  }
   Value made = conversions_.materialize(value);
   made.facts = value.facts;
   return made;
 }
 
-void Expressions::check_host_index(const Value& index, HostExprId size, Span span) {
+// An index or the begin of a slice that is less than 0, as in numpy, where it counts from the end.
+// `rest` is what follows the number: "]" or "..]".
+bool Expressions::is_from_the_end(HostExprId at, HostExprId size, std::string_view array,
+                                  std::string_view rest, Span span) {
+  if (!pool().is_const(at) || pool().const_value(at).as_int() >= 0) return false;
+  const std::string number = sizes_.size_text(at), name(array);
+  reporter_.report<DiagKind::OutOfRange>(span, "index " + number, "`" + name + "`")
+      .note(dsl::foreign_note(
+          dsl::ForeignPlace::Syntax, "[-]",
+          name + "[" + sizes_.size_text(size) + " - " + number.substr(1) + std::string(rest)));
+  return true;
+}
+
+// The text of an operand, for messages.
+std::string_view Expressions::text_of(const Value& value) const {
+  constexpr std::size_t kMost = 40;
+  const dsl::SourceBuffer& source = *env_->unit->source;
+  if (value.span.file != source.id()) return "x";
+  const std::string_view text = source.text(value.span);
+  return text.empty() || text.size() > kMost ? "x" : text;
+}
+
+void Expressions::check_host_index(const Value& index, HostExprId size, std::string_view array,
+                                   Span span) {
   const HostExprId at = index.host;
+  if (is_from_the_end(at, size, array, "]", span)) return;
   const std::string what = "index " + sizes_.size_text(at) + " is below " + sizes_.size_text(size);
   const bool is_natural =
       build_.require_nonnegative(at, "index " + sizes_.size_text(at) + " is not negative", span);
@@ -112,7 +141,7 @@ Value Expressions::gather(const Value& base, const Value& index, Span span) {
   const HostExprId size = base.type.dims[0];
   const bool checks_before_launch =
       is_host_index && !pool().has_count(size) && !pool().has_count(index.host);
-  if (checks_before_launch) check_host_index(index, size, index.span);
+  if (checks_before_launch) check_host_index(index, size, text_of(base), index.span);
   made.proved_in_bounds = checks_before_launch || all_.facts.is_in_bounds(at, size);
   Value result = build_.typed(std::move(made));
   result.facts.limit = base.facts.limit;
@@ -226,6 +255,7 @@ bool Expressions::holds_bounds(HostExprId begin, HostExprId end, HostExprId size
 
 Value Expressions::slice_of(const Value& base, HostExprId begin, HostExprId end, Span span) {
   const HostExprId size = base.type.dims[0];
+  if (is_from_the_end(begin, size, text_of(base), "..]", span)) return error_value(span);
   if (!holds_bounds(begin, end, size, span)) return error_value(span);
   Expr made{.kind = ExprKind::Slice, .type = base.type, .span = span, .size = begin, .size2 = end};
   made.type.dims[0] = sizes_.length_of(begin, end);

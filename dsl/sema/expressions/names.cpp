@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/diag/render.h"
 #include "dsl/sema/elaboration/elaboration.h"
 #include "runtime/core/params.h"
@@ -39,7 +40,8 @@ void Expressions::unknown_name(const ast::Name& name) {
   for (std::string_view known : visible_names(*env_->unit)) seen.push_back(known);
   for (std::string_view known : {"world", "worker", "machine_ranks", "step"}) seen.push_back(known);
   auto& diag = reporter_.report<DiagKind::UnknownName>(name.span, name.text);
-  diag.suggest(name.span, std::string(dsl::nearest_name(name.text, seen)));
+  dsl::explain_word(diag, dsl::ForeignPlace::Name, name.text, name.span,
+                    dsl::nearest_name(name.text, seen));
   if (name.text == "r" || name.text == "c") {
     diag.note("`r` and `c` are the sizes of a matrix gradient: `g: [f32; r, c]`");
   }
@@ -176,9 +178,12 @@ Value Expressions::field_expr(const ast::FieldRef& node, Span span) {
   }
   if (mode_.in_set) return all_.items.inner_param_value(node);
   const Value value = FOUND(expr(node.base));
-  if (value.kind != ValueKind::Payload)
-    return mistake<DiagKind::BadType>(value.span, "a payload before `." + node.field.text + "`",
-                                      text_.describe(value));
+  if (value.kind != ValueKind::Payload) {
+    auto& diag = reporter_.report<DiagKind::BadType>(
+        value.span, "a payload before `." + node.field.text + "`", text_.describe(value));
+    dsl::explain_word(diag, dsl::ForeignPlace::Member, node.field.text, span, "");
+    return error_value(span);
+  }
   return all_.bodies.payload_field(value, node.field, span);
 }
 

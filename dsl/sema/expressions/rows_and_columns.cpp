@@ -55,7 +55,7 @@ std::optional<std::pair<Value, std::optional<Value>>> Expressions::number_in(con
   const Value number = FOUND(conversions_.convert(index, kU32, span));
   const bool is_host = given.is_host() && pool().type(given.host) == HostType::Int &&
                        !pool().has_count(size) && !pool().has_count(given.host);
-  if (is_host) check_host_index(given, size, given.span);
+  if (is_host) check_host_index(given, size, "x", given.span);
   if (is_host || all_.facts.is_in_bounds(index, size)) return std::pair(number, std::nullopt);
   return std::pair(number, std::optional(is_column(index, number, size, span)));
 }
@@ -114,7 +114,7 @@ std::optional<Target> Expressions::target_of(const Place& place, const Type& sha
     stored = shape.rank == 1 ? scalar_type(shape.dtype) : vector_type(shape.dtype, shape.dims[1]);
   }
   const bool is_host = place.at.is_host() && !pool().has_count(size);
-  if (is_host) check_host_index(place.at, size, place.span);
+  if (is_host) check_host_index(place.at, size, "x", place.span);
   return Target{index, stored, is_host};
 }
 

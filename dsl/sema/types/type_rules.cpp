@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/sema/elaboration/elaboration.h"
 #include "dsl/sema/types/conversions.h"
 
@@ -221,8 +222,9 @@ std::optional<DType> Conversions::dtype_of(ast::TypeId id) {
     static const std::vector<std::string_view> kNames = {"bool", "f16", "bf16",   "f32",    "f64",
                                                          "u8",   "u16", "f8e4m3", "f8e5m2", "u32",
                                                          "u64",  "i8",  "i16",    "i32",    "i64"};
-    reporter_.report<DiagKind::UnknownType>(type.span, name)
-        .suggest(type.span, std::string(dsl::nearest_name(name, kNames)));
+    auto& diag = reporter_.report<DiagKind::UnknownType>(type.span, name);
+    dsl::explain_word(diag, dsl::ForeignPlace::Type, name, type.span,
+                      dsl::nearest_name(name, kNames));
   }
   return found;
 }

@@ -2,9 +2,11 @@
 // text (blanks, a comment, a word, a number, …), and an action passes it to Lexer, which keeps
 // tokens and comments. Invalid pieces have alternatives of their own, so that the lexer always goes
 // on.
+#include <algorithm>
 #include <boost/spirit/home/x3.hpp>
 #include <charconv>
 
+#include "dsl/diag/foreign_words.h"
 #include "dsl/syntax/token.h"
 
 namespace cinch::dsl {
@@ -82,7 +84,12 @@ class Lexer {
   }
 
   void add_bad_number(std::string_view text) {
-    sink_.report<DiagKind::MalformedNumber>(span_of(text), text);
+    auto& diag = sink_.report<DiagKind::MalformedNumber>(span_of(text), text);
+    std::string plain(text);
+    std::erase(plain, '_');
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (plain != text && std::ranges::all_of(plain, is_digit))
+      diag.note(foreign_note(ForeignPlace::Syntax, "1_000", plain));
     add(TokenKind::Invalid, text, true);
   }
 
@@ -103,7 +110,8 @@ class Lexer {
   }
 
   void add_unexpected(std::string_view text) {
-    sink_.report<DiagKind::UnexpectedCharacter>(span_of(text), shown(text));
+    auto& diag = sink_.report<DiagKind::UnexpectedCharacter>(span_of(text), shown(text));
+    explain_word(diag, ForeignPlace::Syntax, text, span_of(text), "");
     add(TokenKind::Invalid, text, true);
   }
 

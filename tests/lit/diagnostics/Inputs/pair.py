@@ -17,7 +17,7 @@ def check(cinch, program):
             file.write(program)
         done = subprocess.run([cinch, "check", path], stderr=subprocess.PIPE, text=True)
         coded = subprocess.run([cinch, "check", path, "--json"], stdout=subprocess.PIPE, text=True)
-    return done.returncode, re.findall(r"^\S*program\.cinch:(\d+:\d+: error: .*)$", done.stderr, re.M), coded.stdout
+    return done.returncode, re.findall(r"^\S*program\.cinch:(\d+:\d+: error\[\w+\]: .*)$", done.stderr, re.M), coded.stdout
 
 
 cinch, path = sys.argv[1:]

@@ -29,7 +29,7 @@ TEST_F(RenderTest, TextShowsPositionLineAndCaret) {
   const SourceBuffer& source = sources.add("a.cinch", "one\nlet x == 3\n");
   sink.report<DiagKind::Expected>(at(source, "=="), "`=`", "`==`");
   EXPECT_EQ(render_text(sink.all(), sources),
-            "a.cinch:2:7: error: expected `=`, found `==`\n"
+            "a.cinch:2:7: error[P003]: expected `=`, found `==`\n"
             "    2 | let x == 3\n"
             "      |       ^^\n");
 }
@@ -41,7 +41,7 @@ TEST_F(RenderTest, TextShowsNotesLabelsAndSuggestion) {
       .note("no place")
       .suggest(at(source, "siz"), "size");
   EXPECT_EQ(render_text(sink.all(), sources),
-            "a.cinch:1:1: error: expected an item of a compressor, found `siz`\n"
+            "a.cinch:1:1: error[P005]: expected an item of a compressor, found `siz`\n"
             "    1 | siz k = 3\n"
             "      | ^^^\n"
             "a.cinch:2:1: note: another item\n"
@@ -96,7 +96,7 @@ TEST_F(RenderTest, ControlsOfC1AndMarksOfDirectionAreEscapedInTheExcerpt) {
   const SourceBuffer& source = sources.add("a.cinch", "// \u009b31m \u202eevil\u2066 $");
   sink.report<DiagKind::UnexpectedCharacter>(at(source, "$"), "`\u200f$`");
   EXPECT_EQ(render_text(sink.all(), sources),
-            "a.cinch:1:16: error: unexpected character `\\u200f$`\n"
+            "a.cinch:1:16: error[L002]: unexpected character `\\u200f$`\n"
             "    1 | // \\u009b31m \\u202eevil\\u2066 $\n"
             "      |                               ^\n");
 }
@@ -114,13 +114,12 @@ TEST_F(RenderTest, ColourOnlyOnRequest) {
   const SourceBuffer& source = sources.add("a.cinch", "x");
   sink.report<DiagKind::CannotAssign>(source.whole());
   EXPECT_THAT(render_text(sink.all(), sources), Not(HasSubstr("\x1b[")));
-  EXPECT_THAT(render_text(sink.all(), sources, {.has_color = true}),
-              HasSubstr("\x1b[1;31merror: "));
+  EXPECT_THAT(render_text(sink.all(), sources, {.has_color = true}), HasSubstr("\x1b[1;31merror["));
 }
 
 TEST_F(RenderTest, DiagnosticWithoutFileHasNoPosition) {
   sink.report<DiagKind::CannotAssign>(Span{});
-  EXPECT_EQ(render_text(sink.all(), sources), "error: cannot assign to this expression\n");
+  EXPECT_EQ(render_text(sink.all(), sources), "error[P007]: cannot assign to this expression\n");
 }
 
 TEST_F(RenderTest, JsonHasEveryFact) {
@@ -204,8 +203,8 @@ class ManyTest : public RenderTest {
 };
 
 TEST_F(ManyTest, ErrorsAreShownBeforeOthersAndTheRestIsCounted) {
-  EXPECT_EQ(num_shown("a.cinch:1:1: error: "), 30U);
-  EXPECT_EQ(num_shown("a.cinch:1:1: warning: "), kMostShown - 30);
+  EXPECT_EQ(num_shown("a.cinch:1:1: error["), 30U);
+  EXPECT_EQ(num_shown("a.cinch:1:1: warning["), kMostShown - 30);
   EXPECT_THAT(render_text(sink.all(), sources),
               HasSubstr("\nwarning: 40 more warnings are not shown\n"));
   const json log = json::parse(render_json(sink.all(), sources));
@@ -217,7 +216,7 @@ TEST_F(ManyTest, ErrorsAreShownBeforeOthersAndTheRestIsCounted) {
 TEST_F(ManyTest, AsManyErrorsAsThereAreAreCounted) {
   const Span span = sources.find(0)->whole();
   for (int i = 0; i < 21; ++i) sink.report<DiagKind::UnclosedBracket>(span, "[");
-  EXPECT_EQ(num_shown("a.cinch:1:1: error: "), kMostShown);
+  EXPECT_EQ(num_shown("a.cinch:1:1: error["), kMostShown);
   EXPECT_THAT(render_text(sink.all(), sources),
               HasSubstr("\nerror: 1 more error and 60 more warnings are not shown\n"));
   const json log = json::parse(render_sarif(sink.all(), sources, "1.0"));

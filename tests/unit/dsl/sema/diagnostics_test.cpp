@@ -24,7 +24,7 @@ std::vector<std::filesystem::path> cases() {
   return paths;
 }
 
-// `L:C: error: message` of every CHECK line.
+// `L:C: error[CODE]: message` of every CHECK line.
 std::vector<std::string> expected_errors(const std::string& text) {
   std::vector<std::string> expected;
   std::istringstream lines(text);
@@ -41,7 +41,8 @@ std::vector<std::string> found_errors(const Checked& checked) {
   for (const dsl::Diagnostic& diag : checked.sink->all()) {
     const dsl::LineColumn at = checked.sources->find(diag.span.file)->position(diag.span.begin);
     found.push_back(std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
-                    std::string(dsl::severity_name(diag.severity())) + ": " + dsl::message(diag));
+                    std::string(dsl::severity_name(diag.severity())) + "[" +
+                    std::string(diag.code()) + "]: " + dsl::message(diag));
   }
   return found;
 }
