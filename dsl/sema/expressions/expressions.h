@@ -160,7 +160,9 @@ class Expressions : Part {
   Value number_of_pair(const Value& rows, const Value& cols, const Type& shape, Span span);
   bool has_no_pair_twice(const Value& rows, const Value& cols, const Type& pairs);
   bool holds_numbers(const Type& shape, bool is_proved, Span span);
-  std::optional<Target> target_of(const Place& rows, const Type& shape, Span span);
+  /// `array` is its name, for messages.
+  std::optional<Target> target_of(const Place& rows, const Type& shape, std::string_view array,
+                                  Span span);
   std::optional<Target> target_of(const Place& rows, const Place& cols, const Type& shape,
                                   Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);

@@ -103,7 +103,8 @@ bool Expressions::holds_numbers(const Type& shape, bool is_proved, Span span) {
 }
 
 // Indices of what a store to `x[place]` changes: elements, or rows of a matrix.
-std::optional<Target> Expressions::target_of(const Place& place, const Type& shape, Span span) {
+std::optional<Target> Expressions::target_of(const Place& place, const Type& shape,
+                                             std::string_view array, Span span) {
   const HostExprId size = shape.dims[0];
   const Value index =
       FOUND(place.bounds ? indices_of(*place.bounds, size, span) : as_index(place.at));
@@ -114,7 +115,7 @@ std::optional<Target> Expressions::target_of(const Place& place, const Type& sha
     stored = shape.rank == 1 ? scalar_type(shape.dtype) : vector_type(shape.dtype, shape.dims[1]);
   }
   const bool is_host = place.at.is_host() && !pool().has_count(size);
-  if (is_host) check_host_index(place.at, size, "x", place.span);
+  if (is_host) check_host_index(place.at, size, array, place.span);
   return Target{index, stored, is_host};
 }
 

@@ -321,7 +321,7 @@ void Expressions::assign_indexed(const ast::Assign& node, const Symbol& symbol, 
   if (value.is_error()) return;
   const bool is_by_element = is_pair && !places[1].is_whole();
   const auto target = is_by_element ? target_of(places[0], places[1], type, span)
-                                    : target_of(places[0], type, span);
+                                    : target_of(places[0], type, node.target.text, span);
   if (!target) return;
   const Value& index = target->index;
   const auto report = [this, &node, at = tree()[indices[0]].span] { report_repeats(node, at); };

@@ -103,6 +103,7 @@ class Diagnostic:
         line, column: where the span begins, counted from 1; the column counts characters. Or None.
         length: characters of the span on its first line, or None.
         notes: further messages that explain this one.
+        code: such as "S014", which `cinch help S014` explains; None for a note.
     """
 
     severity: str
@@ -112,6 +113,7 @@ class Diagnostic:
     column: Optional[int] = None
     length: Optional[int] = None
     notes: Tuple["Diagnostic", ...] = ()
+    code: Optional[str] = None
 
 
 class ProgramError(Error):
@@ -160,7 +162,9 @@ def error_of(status: int, message: str, *, tensor: Optional[int] = None, native_
 
 _OF_A_PAYLOAD = "payload: "
 _FIELD = re.compile(_OF_A_PAYLOAD + r"(?:field (\w+): |byte \d+ before field (\w+) |count (\w+) is )")
-_MESSAGE = re.compile(r"^(?:(?P<file>.+):(?P<line>\d+):(?P<column>\d+): )?(?P<severity>error|warning|note): (?P<message>.*)$")
+_MESSAGE = re.compile(
+    r"^(?:(?P<file>.+):(?P<line>\d+):(?P<column>\d+): )?(?P<severity>error|warning|note)(?:\[(?P<code>\w+)\])?: (?P<message>.*)$"
+)
 _EXCERPT = re.compile(r"^[ \d]{5,} \| (?P<text>.*)$")
 
 
@@ -185,7 +189,7 @@ def _diagnostics_in(message: str, is_cut: bool) -> List[Diagnostic]:
         read = _read_diagnostic(lines, i)
         if read.severity == "note" and found:
             owner = found[-1]
-            found[-1] = Diagnostic(owner.severity, owner.message, owner.file, owner.line, owner.column, owner.length, owner.notes + (read,))
+            found[-1] = Diagnostic(owner.severity, owner.message, owner.file, owner.line, owner.column, owner.length, owner.notes + (read,), owner.code)
         else:
             found.append(read)
     return found
@@ -198,6 +202,7 @@ def _read_diagnostic(lines: List[str], at: int) -> Diagnostic:
     has_span = head["file"] is not None and carets is not None
     return Diagnostic(
         severity=head["severity"],
+        code=head["code"],
         message=head["message"],
         file=head["file"],
         line=_number(head["line"]),

@@ -98,7 +98,7 @@ encode {
   %52: [f32; 8, 8] = gather_along %50, %51 {axis=1}
   %53: [f32; 64] = reshape %52
   %54: [f32; 10] = slice %53 {begin=3}
-  %55: [f32; 74] = concat %53, %54
+  %55: [f32; 74] = concat %53, %54 {axis=all}
   %56: [f32; n] = unchunk %46
   %57: [u8; ceil_div(3 * k, 8)] = pack %44 {width=3}
   %58: [u3; k] = unpack %57 {width=3}

@@ -103,7 +103,7 @@ std::string selected_in_rows_of(const std::string& columns) {
 }
 
 TEST(ExpandSelection, LongRowsAreCounted) {
-  const std::string text = selected_in_rows_of("1025");
+  const std::string text = selected_in_rows_of("1031");
   EXPECT_THAT(text, Not(HasSubstr("argsort")));
   EXPECT_THAT(text, Not(HasSubstr("top_k")));
   EXPECT_THAT(text, Not(HasSubstr("mark_largest")));

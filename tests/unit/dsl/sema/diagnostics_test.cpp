@@ -185,7 +185,6 @@ TEST(SemaDiagnostics, NotesSayWhatHelps) {
        "`x += scatter_add(e, at: i, size: len(x))`"},
       {"let mut x = g\nx[bitcast<u32>(g)] = 1.0", "an index of this store may repeat",
        "`scatter(e, at: i, size: len(x), keep: last)`"},
-      {"let mut x = chunk(g, 4)\nx[0, 1] = 1.0", "cannot index", "`let mut row = x[i]`"},
       {"let mut x = g as u8\nx[0] += 1", "cannot assign i32 to `x[…]`, which is u8",
        "convert it: `as u8`"},
       {"let mut x = g as f16\nx[0] &= 0xf", "cannot apply `&` to f16", "`bitcast<u16>(x)`"},
