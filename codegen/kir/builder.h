@@ -188,7 +188,9 @@ class KernelBuilder : public ValueBuilder {
   struct ArgsortBuffers {
     BufferIndex keys, order, scratch;
   };
-  /// If `front` is not 0, only the first `front` places of the order are read later.
+  /// `scratch` holds one word for each element, or four if a row may have more than 4096 elements
+  /// of at most 32 bits. If `front` is not 0, only the first `front` places of the order are read
+  /// later.
   void argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending,
                    std::uint32_t front = 0);
   ValueId random(DrawSite draw, ValueId index, ValueId iteration = {});

@@ -161,7 +161,7 @@ TEST(CApiPrograms, TellWarningsWheneverTheyAreCompiled) {
   for (int i = 0; i < 2; ++i) {
     const Program program = compile("error_feedback(qsgd)");
     ASSERT_TRUE(program);
-    EXPECT_THAT(warnings_of(program), HasSubstr("warning: `qsgd` is unbiased"));
+    EXPECT_THAT(warnings_of(program), HasSubstr("warning[S095]: `qsgd` is unbiased"));
     EXPECT_EQ("", warnings_of(compile("onebit")));
   }
   const std::string path = temporary("warned.image");

@@ -308,7 +308,8 @@ KernelProgram sample_odds() {
   const BufferIndex bins = add_workspace(program, "bins", kU32, pool.const_int(16));
   const BufferIndex sums = add_workspace(program, "sums", kF32, pool.const_int(16));
   const BufferIndex order = add_workspace(program, "order", kU32, n(program));
-  const BufferIndex scratch = add_workspace(program, "scratch", kU32, n(program));
+  const BufferIndex scratch =
+      add_workspace(program, "scratch", kU32, pool.mul(n(program), pool.const_int(4)));
   draws_kernel(program, out);
   counts_kernels(program, g, bins, sums);
   sort_kernel(program, g, order, scratch);

@@ -36,7 +36,8 @@ TEST(SemaPrograms, EveryOperator) {
     const BuiltinInfo& info = builtin_info(static_cast<BuiltinId>(i));
     const bool becomes_another = info.name == "len" || info.name == "slice" ||
                                  info.name == "floor_div" || info.name == "median" ||
-                                 info.name == "quantile" || info.name == "stack";
+                                 info.name == "quantile" || info.name == "stack" ||
+                                 info.name == "flip" || info.name == "outer";
     if (becomes_another) continue;
     EXPECT_TRUE(contains(shown, std::string(info.name) + "(")) << info.name;
   }
