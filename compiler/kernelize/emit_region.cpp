@@ -221,6 +221,22 @@ class RegionEmitter {
     }
   }
 
+  // A round that only stores to some elements of a carried array leaves the others where they are.
+  bool changes_in_place(ir::RegionId region, ValueId carried, ValueId next,
+                        rt::BufferIndex buffer) {
+    if (!cx_.value(next).def.is_valid()) return false;
+    const ir::Op& op = cx_.def(next);
+    const bool is_store = op.kind == OpKind::scatter && op.operands[0] == carried;
+    if (!is_store || is_bool(cx_.value(next).type.dtype) || cx_.program.is_packed(buffer))
+      return false;
+    std::size_t num_uses = std::ranges::count(yields(region), carried);
+    for (const ir::OpId id : cx_.fn.regions[region.index()].ops) {
+      for_each_used_value(cx_.fn, id, [&](ValueId v) { num_uses += v == carried ? 1 : 0; });
+    }
+    return num_uses == 1 && std::ranges::count(yields(region), next) == 1 &&
+           cx_.program.steps.may_take();
+  }
+
   // Steps that the loop needs before it go to `before`. The next values of an array with a counted
   // length begin as zeros, since copies take the whole buffer and a round writes only its elements.
   Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
@@ -234,6 +250,10 @@ class RegionEmitter {
     const auto values = yields(region);
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] == args[first_carried + i]) continue;
+      if (changes_in_place(region, args[first_carried + i], values[i], s.results[i])) {
+        requests.push_back({values[i], s.results[i], false});
+        continue;
+      }
       const auto& info = cx_.program.buffer(s.results[i]);
       const auto next = cx_.program.add_workspace(info.name + "_next", info.dtype, info.num_elems);
       const ir::Type& type = cx_.fn.values[values[i].index()].type;

@@ -133,7 +133,9 @@ void Planner::add_scatter(ir::OpId op_id) {
     s.zero_first = !s.adds_to_buffer;
   } else {
     s.buffer = whole_request(op.results[0]);
-    s.source = source_of(op_id);
+    const auto lies_in = cx_.in_buffer.find(base.index());
+    const bool is_there = lies_in != cx_.in_buffer.end() && lies_in->second == s.buffer;
+    if (!is_there) s.source = source_of(op_id);
   }
   const int id = static_cast<int>(plan_.sinks.size());
   if (s.source >= 0) {

@@ -215,6 +215,9 @@ namespace {
 
 // A loop or branch that uses a value sweeps it an unknown number of times; this many are assumed.
 constexpr int kAssumedSweepsInControl = 4;
+// An array of a constant size is computed where it is read, unless a loop reads one as large as
+// this.
+constexpr std::int64_t kLargeInLoop = 1024;
 // Limit of the count for arrays behind arrays.
 constexpr int kManyLoads = 1 << 16;
 
@@ -281,12 +284,15 @@ std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId regi
   Costs costs(cx, plan);
   std::map<std::uint32_t, std::set<std::pair<int, int>>>
       kernels_of;  // value -> kernels that compute it
+  std::set<std::uint32_t> in_loops;
   for (int k = 0; k < static_cast<int>(plan.kernels.size()); ++k) {
     for (const int id : plan.kernels[k].sinks) {
       const auto& s = plan.sinks[id];
       const int sweeps = s.kind == SinkKind::Control ? kAssumedSweepsInControl : 1;
       const auto note = [&](ValueId v) {
         for (int i = 0; i < sweeps; ++i) kernels_of[v.index()].insert({k, i});
+        if (s.kind == SinkKind::Control && cx.op(s.op).kind != OpKind::if_else)
+          in_loops.insert(v.index());
       };
       if (s.kind == SinkKind::Store) costs.for_each_flat(s, s.value, note);
       if (s.op.is_valid()) {
@@ -303,7 +309,8 @@ std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId regi
   int best_saving = 0;
   for (const auto& [value, kernels] : kernels_of) {
     const ValueId v(std::size_t{value});
-    if (cx.program.const_int(cx.program.num_elems(cx.value(v).type))) continue;
+    const auto size = cx.program.const_int(cx.program.num_elems(cx.value(v).type));
+    if (size && (*size < kLargeInLoop || !in_loops.contains(value))) continue;
     if (!here.contains(value) || plan.stored.contains(value) || is_bool(cx.value(v).type.dtype))
       continue;
     const int num = static_cast<int>(kernels.size());

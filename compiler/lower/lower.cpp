@@ -29,7 +29,7 @@ void BodyLowering::lower_encode(const sema::Body& body) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const sema::CheckedField& field = checked_.fields[i];
     const bool is_packed = field.code != sema::FieldCode::Plain;
-    function_.results.fields.push_back(is_packed ? pack_field(i, fields[i]) : fields[i]);
+    function_.results.fields.push_back(is_packed ? pack_field(i, fields) : fields[i]);
   }
   hand_out_counts(fields);
   hand_out_states();
@@ -42,7 +42,7 @@ void BodyLowering::lower_decode(const sema::Body& body) {
     fields.push_back(emit_.field(static_cast<std::uint32_t>(i)));
     emit_.name(fields.back(), out_.info.wire.fields[i].name);
     if (checked_.fields[i].code != sema::FieldCode::Plain) {
-      fields.back() = unpack_field(i, fields.back());
+      fields.back() = unpack_field(i, fields);
     }
   }
   payloads_[body.payload] = std::move(fields);

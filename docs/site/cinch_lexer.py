@@ -4,7 +4,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 
 RESERVED = ("import", "const", "fn", "compressor", "extern", "wire", "let", "mut", "for", "while", "if", "else", "assert", "as")
 ITEMS = ("size", "set", "state", "encode", "decode", "finish", "sync", "claims", "count")
-FIELDS = ("by", "ascending", "elias", "below", "from", "in", "count")
+FIELDS = ("by", "ascending", "elias", "huffman", "below", "from", "in", "count")
 
 
 class CinchLexer(RegexLexer):

@@ -180,7 +180,11 @@ enum class FieldCode : std::uint8_t {
   Ascending,       // Rice codes of the gaps between ascending indices
   Elias,           // Elias delta codes
   EliasAscending,  // Elias delta codes of the gaps
+  Huffman,         // canonical codes of lengths that another field holds
 };
+constexpr bool ascends(FieldCode code) {
+  return code == FieldCode::Ascending || code == FieldCode::EliasAscending;
+}
 
 // A wire field as the program sees it. If it is packed, ProgramInfo's field of the same number
 // holds words, and `words` is the wire's count of them.
@@ -189,8 +193,9 @@ struct CheckedField {
   FieldCode code = FieldCode::Plain;
   HostExprId below;       // packed: all numbers are below this
   HostExprId most;        // packed: the most numbers, as a size without counts
-  HostExprId most_unary;  // packed: the most bits of the unary parts of all codes
+  HostExprId most_unary;  // packed, not Huffman: the most bits of the unary parts of all codes
   std::uint32_t words = 0;
+  std::uint32_t table = 0;  // Huffman: the field of lengths
 };
 
 // One body. Encode ends in a WireLiteral (through blocks); decode, finish and sync end in an array.

@@ -219,11 +219,8 @@ struct WireField {
   Type type;
   rt::FieldSum sum = rt::FieldSum::None;
   FieldCode code = FieldCode::Plain;
-  HostExprId below;  // packed: all numbers are below this
-
-  bool is_ascending() const {
-    return code == FieldCode::Ascending || code == FieldCode::EliasAscending;
-  }
+  HostExprId below;         // packed: all numbers are below this
+  std::uint32_t table = 0;  // Huffman: the field of lengths
 };
 
 /// One `count m <= bound`. `placeholder` is a host expression, Count(2^20 and up), for m in types

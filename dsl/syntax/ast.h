@@ -389,13 +389,15 @@ struct WireCount {
 /// How the fields of several payloads add up.
 enum class Aggregation : std::uint8_t { None, Sum, Min, Max };
 
-/// `field: type`, `field: type ascending below limit`, or `field: type by sum`. For `part:
-/// inner.wire`, `inner` is the name before the point, and there is no type.
+/// `field: type`, `field: type ascending below limit`, `field: type huffman(table)`, or `field:
+/// type by sum`. For `part: inner.wire`, `inner` is the name before the point, and there is no
+/// type.
 struct WireField {
   Name name;
   TypeId type;
   bool is_elias = false, is_ascending = false;
-  ExprId below;  // for a packed field
+  ExprId below;  // for a packed field without a table
+  Name table;    // of lengths of codes
   Name inner;
   Aggregation aggregation = Aggregation::None;
 };

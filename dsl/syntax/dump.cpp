@@ -143,6 +143,7 @@ class Dumper {
     if (node.is_elias) text += " elias";
     if (node.is_ascending) text += " ascending";
     if (node.below) text += " below " + expr(node.below);
+    if (!node.table.text.empty()) text += " huffman(" + node.table.text + ")";
     if (node.aggregation != ast::Aggregation::None) {
       text += " by " + std::string(spelling(node.aggregation));
     }

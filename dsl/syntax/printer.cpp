@@ -735,6 +735,13 @@ class Printer {
     }
     typed(node.type);
     if (node.below) packing(node);
+    if (!node.table.text.empty()) {
+      space();
+      take("huffman");
+      take("(");
+      take();
+      take(")");
+    }
     if (node.aggregation == ast::Aggregation::None) return;
     take_with_spaces("by");
     take();

@@ -121,8 +121,8 @@ class BodyLowering {
   // Packed fields of a payload: ascending indices as Rice codes of their gaps, numbers as Elias
   // delta codes. prelude/packing.cinch packs and unpacks them. docs/payload.md fixes the bits; sema
   // has the bounds (wire_items.cpp).
-  ValueId pack_field(std::size_t field, ValueId values);
-  ValueId unpack_field(std::size_t field, ValueId words);
+  ValueId pack_field(std::size_t field, std::span<const ValueId> fields);
+  ValueId unpack_field(std::size_t field, std::span<const ValueId> fields);
 
   // ---- expressions
   const Expr& expr(ExprId id) const { return checked_.exprs[id.index()]; }

@@ -14,11 +14,21 @@ constexpr std::int64_t kMostBelow = 0xffffffff;
 
 }  // namespace
 
-ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
+ValueId BodyLowering::pack_field(std::size_t field, std::span<const ValueId> fields) {
+  const ValueId values = fields[field];
   const CheckedField& packed = checked_.fields[field];
   const rt::WireInfo& wire = out_.info.wire;
   const HostExprId most = wire.counts[packed.words].bound;
   const std::string& name = wire.fields[field].name;
+  if (packed.code == FieldCode::Huffman) {
+    const std::string& table = wire.fields[packed.table].name;
+    const std::string message =
+        fmt::format("field {}: a number has no code, or {} holds no lengths of codes", name, table);
+    const ValueId lengths = emit_.convert(fields[packed.table], kU32);
+    const PreludeContext checked{name, message, counts_};
+    return call_prelude(emit_, "pack_huffman", kU32, {emit_.keep(values), lengths, most},
+                        &checked)[0];
+  }
   const PreludeContext context{name, "", counts_};
   if (packed.code == FieldCode::Ascending) {
     return call_prelude(emit_, "pack_rice", kU32, {values, packed.below, most}, &context)[0];
@@ -34,15 +44,23 @@ ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
   return call_prelude(emit_, "pack_elias", kU32, {emit_.keep(values), most}, &context)[0];
 }
 
-ValueId BodyLowering::unpack_field(std::size_t field, ValueId words) {
+ValueId BodyLowering::unpack_field(std::size_t field, std::span<const ValueId> fields) {
+  const ValueId words = fields[field];
   const CheckedField& packed = checked_.fields[field];
   const std::string& name = out_.info.wire.fields[field].name;
-  const bool ascends = packed.code != FieldCode::Elias;
+  const bool ascends = sema::ascends(packed.code);
   const PreludeContext context{
       name,
       fmt::format("payload: field {}: its words are not {} below their limit", name,
                   ascends ? "indices that ascend" : "numbers"),
       counts_};
+  if (packed.code == FieldCode::Huffman) {
+    const ValueId lengths = emit_.convert(fields[packed.table], kU32);
+    const ValueId values = call_prelude(emit_, "unpack_huffman", kU32,
+                                        {words, lengths, packed.type.dims[0]}, &context)[0];
+    emit_.name(values, name);
+    return values;
+  }
   const char* function = packed.code == FieldCode::Ascending ? "unpack_rice"
                          : ascends                           ? "unpack_ascending_elias"
                                                              : "unpack_elias";

@@ -113,7 +113,10 @@ module.exports = grammar({
         optional(seq('by', choice('sum', 'min', 'max'))),
       ),
     packing: $ =>
-      seq(choice(seq('elias', optional('ascending')), 'ascending'), 'below', $._expression),
+      choice(
+        seq(choice(seq('elias', optional('ascending')), 'ascending'), 'below', $._expression),
+        seq('huffman', '(', field('table', $.identifier), ')'),
+      ),
 
     method: $ =>
       seq(field('name', choice('encode', 'decode', 'finish', 'sync')), field('parameters', $.parameters),

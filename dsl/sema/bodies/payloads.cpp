@@ -136,7 +136,7 @@ bool Bodies::bind_counts(Instance& owner, const std::vector<Value>& values,
 
 // Indices packed as ascending must be proved to be ascending. Packing checks all other numbers.
 bool Bodies::check_packed(const WireField& field, const Value& value) {
-  if (!field.is_ascending()) return true;
+  if (!ascends(field.code)) return true;
   const IndexFacts& facts = value.facts;
   const bool ascends = facts.ascending && facts.assumed == 0;
   if (ascends && facts.limit && prover_.proves_less_equal(facts.limit, field.below)) {
@@ -253,8 +253,7 @@ void Bodies::note_field_facts(const Value& wire) {
     rt::FieldInfo& field = out_.info.wire.fields[i];
     const bool is_vector = field.type.rank == 1;
     if (const CheckedField& packed = out_.fields[i]; packed.code != FieldCode::Plain) {
-      const bool ascends = packed.code != FieldCode::Elias;
-      facts = {ascends, ascends, packed.below};
+      facts = {ascends(packed.code), ascends(packed.code), packed.below};
       continue;
     }
     facts.ascending = facts.ascending && facts.unique && is_vector;

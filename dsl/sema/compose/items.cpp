@@ -241,6 +241,7 @@ HostExprId Items::log2_of(HostExprId x) {
 // The most bits that the unary parts of the codes of `len` numbers take.
 HostExprId Items::most_unary_bits(const WireField& field, HostExprId len) {
   HostExprPool& p = pool();
+  if (field.code == FieldCode::Huffman) return p.const_int(0);
   if (field.code == FieldCode::Ascending) {
     return p.make(HostOp::Min, p.mul(len, p.const_int(3)), field.below);
   }
@@ -256,10 +257,17 @@ HostExprId Items::most_unary_bits(const WireField& field, HostExprId len) {
 //
 // Elias delta codes are at most as long as the code of the largest number. The code of y takes at
 // most 2 y bits.
+//
+// Huffman codes have at most 15 bits. Blocks of 256 numbers take half a word more.
 HostExprId Items::most_words(const WireField& field, HostExprId most) {
   HostExprPool& p = pool();
   const HostExprId one = p.const_int(1), below = field.below;
   HostExprId bits;
+  if (field.code == FieldCode::Huffman) {
+    const HostExprId blocks = p.ceil_div(most, p.const_int(256));
+    return p.add(p.ceil_div(blocks, p.const_int(2)),
+                 p.ceil_div(p.mul(most, p.const_int(15)), p.const_int(32)));
+  }
   if (field.code == FieldCode::Ascending) {
     const HostExprId low = log2_of(p.div(below, p.make(HostOp::Max, most, one)));
     if (pool().has_count(field.type.dims[0])) {
@@ -273,7 +281,7 @@ HostExprId Items::most_words(const WireField& field, HostExprId most) {
   } else {
     const HostExprId width = log2_of(below), unary = log2_of(p.add(width, one));
     bits = p.mul(most, p.add(p.add(width, p.mul(p.const_int(2), unary)), one));
-    if (field.is_ascending()) bits = p.make(HostOp::Min, bits, p.mul(p.const_int(2), below));
+    if (ascends(field.code)) bits = p.make(HostOp::Min, bits, p.mul(p.const_int(2), below));
   }
   return p.ceil_div(bits, p.const_int(32));
 }
@@ -287,9 +295,13 @@ void Items::publish_packed(const WireField& field, rt::FieldInfo& info) {
   CINCH_CHECK(checked.most, "a wire field without a bound");
   checked.most_unary = most_unary_bits(field, checked.type.dims[0]);
   checked.words = static_cast<std::uint32_t>(out_.info.wire.counts.size());
+  checked.table = field.table;
   constexpr const char* kCodes[] = {"", "ascending", "elias", "elias ascending"};
-  info.packing = sizes_.type_text(field.type) + ' ' + kCodes[static_cast<std::size_t>(field.code)] +
-                 " below " + sizes_.size_text(field.below);
+  info.packing = sizes_.type_text(field.type) + ' ';
+  info.packing += field.code == FieldCode::Huffman
+                      ? "huffman(" + out_.info.wire.fields[field.table].name + ")"
+                      : std::string(kCodes[static_cast<std::size_t>(field.code)]) + " below " +
+                            sizes_.size_text(field.below);
   const rt::CountInfo words{field.name + ".words", most_words(field, checked.most)};
   out_.info.wire.counts.push_back(words);
   out_.info.counts.push_back(words);

@@ -163,7 +163,9 @@ class Items : Part {
   void add_part_fields(Instance& instance, const ast::WireField& node);
   void elaborate_wire_count(Instance& instance, const ast::WireCount& node);
   void elaborate_wire_field(Instance& instance, const ast::WireField& node);
-  bool elaborate_packing(WireField& field, const ast::WireField& node);
+  bool elaborate_packing(WireField& field, const ast::WireField& node,
+                         std::span<const WireField> before);
+  bool elaborate_table(WireField& field, const ast::Name& table, std::span<const WireField> before);
   HostExprId log2_of(HostExprId x);
   HostExprId most_unary_bits(const WireField& field, HostExprId len);
   HostExprId most_words(const WireField& field, HostExprId most);

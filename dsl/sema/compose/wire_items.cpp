@@ -93,6 +93,7 @@ void Items::add_part_fields(Instance& instance, const ast::WireField& node) {
   for (const WireField& field : part->inner->fields) {
     instance.fields.push_back(field);
     instance.fields.back().name = part->name + "." + field.name;
+    instance.fields.back().table += part->first_field;
     instance.fields.back().type = with_counts(field.type, own);
   }
 }
@@ -144,21 +145,26 @@ void Items::elaborate_wire_field(Instance& instance, const ast::WireField& node)
                                     rt::FieldSum::Max};
   WireField field{node.name.text, node.name.span, *type,
                   kSums[static_cast<std::size_t>(node.aggregation)]};
-  if (!elaborate_packing(field, node)) return;
+  if (!elaborate_packing(field, node, instance.fields)) return;
   instance.fields.push_back(std::move(field));
 }
 
-// `elias`, `ascending` and `below limit` after a field's type. Rows are not packed: each has too
-// few indices to gain much.
-bool Items::elaborate_packing(WireField& field, const ast::WireField& node) {
-  if (!node.below || is_by_rows()) return true;
-  if (node.is_elias) {
+// `elias`, `ascending` and `below limit`, or `huffman(table)`, after a field's type. Rows are not
+// packed: each has too few numbers to gain much.
+bool Items::elaborate_packing(WireField& field, const ast::WireField& node,
+                              std::span<const WireField> before) {
+  const bool has_table = !node.table.text.empty();
+  if ((!node.below && !has_table) || is_by_rows()) return true;
+  if (has_table) {
+    field.code = FieldCode::Huffman;
+  } else if (node.is_elias) {
     field.code = node.is_ascending ? FieldCode::EliasAscending : FieldCode::Elias;
   } else {
     field.code = FieldCode::Ascending;
   }
   if (field.type.rank != 1 || field.type.dtype != kU32 || field.sum != rt::FieldSum::None)
     return mistake<DiagKind::PackedField>(tree()[node.type].span, sizes_.type_text(field.type));
+  if (has_table) return elaborate_table(field, node.table, before);
   const auto below = FOUND(all_.numbers.host_size(node.below, "the limit of a packed field"));
   if (pool().has_count(below))
     return mistake<DiagKind::NotKnownOnHost>(tree()[node.below].span,
@@ -166,6 +172,29 @@ bool Items::elaborate_packing(WireField& field, const ast::WireField& node) {
   if (!prover_.has_bound_in_n(below))
     return mistake<DiagKind::WireUnbounded>(tree()[node.below].span, sizes_.size_text(below));
   field.below = below;
+  return true;
+}
+
+// Lengths of codes: a field in front, with a number of at most 15 for each symbol.
+bool Items::elaborate_table(WireField& field, const ast::Name& table,
+                            std::span<const WireField> before) {
+  constexpr std::int64_t kMostSymbols = 65536;
+  const auto named = std::ranges::find(before, table.text, &WireField::name);
+  if (named == before.end()) {
+    const auto names = mapped<std::string_view>(before, &WireField::name);
+    reporter_.report<DiagKind::UnknownField>(table.span, table.text)
+        .note("lengths of codes are a field in front of the numbers")
+        .suggest(table.span, std::string(dsl::nearest_name(table.text, names)));
+    return false;
+  }
+  const Type& type = named->type;
+  const bool holds_lengths = type.rank == 1 && is_unsigned_int(type.dtype) &&
+                             type.dtype.bits <= 8 && named->code == FieldCode::Plain;
+  const auto size = holds_lengths ? prover_.constant(type.dims[0]) : std::nullopt;
+  if (!size || *size < 1 || *size > kMostSymbols)
+    return mistake<DiagKind::NotATable>(table.span, table.text, sizes_.type_text(type));
+  field.table = static_cast<std::uint32_t>(named - before.begin());
+  field.below = type.dims[0];
   return true;
 }
 

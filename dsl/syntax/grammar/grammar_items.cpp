@@ -104,8 +104,11 @@ const auto aggregation = word("sum")[aggregate<ast::Aggregation::Sum>] |
                          word("min")[aggregate<ast::Aggregation::Min>] |
                          word("max")[aggregate<ast::Aggregation::Max>];
 const auto limit = named("`below`")[word("below")] > additive[set<&ast::WireField::below>];
-const auto packing = (word("elias")[pack_by_elias] >> -word("ascending")[pack_ascending] > limit) |
-                     (word("ascending")[pack_ascending] > limit);
+const auto packing =
+    (word("elias")[pack_by_elias] >> -word("ascending")[pack_ascending] > limit) |
+    (word("ascending")[pack_ascending] > limit) |
+    (&(word("huffman") >> tok::LParen) >>
+     (word("huffman") > tok::LParen > tok::Name[set_name<&ast::WireField::table>] > tok::RParen));
 const auto inner_wire = &(tok::Name >> tok::Dot) >>
                         (x3::eps > tok::Name[set_name<&ast::WireField::inner>] > tok::Dot >
                          tok::KwWire);

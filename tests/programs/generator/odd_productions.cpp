@@ -382,7 +382,15 @@ void views_of_changed(B& b, const std::string&) {
 
 void packed_field(B& b, const std::string&) {
   const std::string f = b.fresh("f"), x = b.pick(Elem::U32, Shape::Vector);
-  switch (b.random(3)) {
+  switch (b.random(4)) {
+    case 1: {
+      const std::string lengths = b.fresh("l");
+      b.add_wire(lengths + ": [u4; 16]", lengths + ": min(iota(16) + 1, 15) as u4",
+                 "(w." + lengths + "[0] as f32)");
+      b.add_wire(fmt::format("{}: [u32; n] huffman({})", f, lengths),
+                 fmt::format("{}: {} % 16", f, x), "(w." + f + " as f32)");
+      break;
+    }
     case 0:
       b.add_wire(f + ": [u32; n] elias below 4096", fmt::format("{}: {} % 4096", f, x),
                  "(w." + f + " as f32)");

@@ -16,7 +16,7 @@
 ["import" "extern" "from"] @keyword.import
 ["fn"] @keyword.function
 ["compressor" "const" "size" "set" "state" "wire" "count" "claims" "again" "let" "mut" "by" "in" "sum" "min" "max"
- "elias" "ascending" "below" "assert" "as" "bitcast"] @keyword
+ "elias" "huffman" "ascending" "below" "assert" "as" "bitcast"] @keyword
 (method name: _ @keyword.function)
 ["if" "else"] @keyword.conditional
 ["for" "while" "at_most"] @keyword.repeat

@@ -101,12 +101,13 @@ TEST(ParserTest, WordsAreNamesWhereTheyAreNotExpected) {
 }
 
 TEST(ParserTest, ReadsPackedFields) {
-  EXPECT_EQ(
-      dump_of("compressor c { wire { ascending: [u32; k] ascending below n + 1,\n"
-              "  elias: [u32; k] elias below 7, below: [u32; k] elias ascending below n } }\n"),
-      "compressor c\n  wire\n    field ascending: [u32; k] ascending below (+ n 1)\n"
-      "    field elias: [u32; k] elias below 7\n"
-      "    field below: [u32; k] elias ascending below n\n");
+  EXPECT_EQ(dump_of("compressor c { wire { ascending: [u32; k] ascending below n + 1,\n"
+                    "  elias: [u32; k] elias below 7, below: [u32; k] elias ascending below n,\n"
+                    "  huffman: [u32; n] huffman(elias) } }\n"),
+            "compressor c\n  wire\n    field ascending: [u32; k] ascending below (+ n 1)\n"
+            "    field elias: [u32; k] elias below 7\n"
+            "    field below: [u32; k] elias ascending below n\n"
+            "    field huffman: [u32; n] huffman(elias)\n");
 }
 
 TEST(ParserTest, FieldsMayBeReservedWords) {
