@@ -366,7 +366,7 @@ class Edits(Session):
         return fixed
 
     async def test_offers_what_diagnostics_suggest(self):
-        self.assertEqual(await self.fixed(TOPK.replace("top_k(", "topk("), "Change to `top_k`"), TOPK)
+        self.assertEqual(await self.fixed(TOPK.replace("top_k(", "top_kk("), "Change to `top_k`"), TOPK)
 
     async def test_offers_conversions(self):
         fixed = await self.fixed("fn f(x: f32) -> i32 { x * 2 }\n", "Convert with `as i32`")
