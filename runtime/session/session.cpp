@@ -44,8 +44,8 @@ Status Session::Impl::start() {
   if (options.only_decodes) return Ok{};
   std::vector<std::int64_t> sizes;
   for (const StateInfo& state : info().states) {
-    const auto size_bytes = TRY(rt::state_bytes(info(), state, env(0)));
-    sizes.push_back(size_bytes);
+    // An input lies in the caller's memory.
+    sizes.push_back(state.is_input ? 0 : TRY(rt::state_bytes(info(), state, env(0))));
   }
   CINCH_TRY(buffers.allocate_states(sizes));
   if (!has(EntryKind::Init) || num_elems() == 0) return Ok{};
@@ -129,12 +129,12 @@ Status Session::Impl::set_input(std::string_view name, const ConstTensorView& ar
   CINCH_TRY(check_holds_states(options.only_decodes));
   const auto index = TRY(find_input_array(info(), name));
   CINCH_TRY(check_input_array(name, array, num_elems()));
-  const auto held = buffers.state(index);
-  const std::span<float> values(reinterpret_cast<float*>(held.data()), held.size() / sizeof(float));
-  if (array.dtype != kF32) {
+  if (array.dtype == kF32) {
+    buffers.bind_input(index, array.data);
+  } else {
+    const auto own = TRY(buffers.own_input(index, f32_bytes()));
+    const std::span<float> values(reinterpret_cast<float*>(own.data()), own.size() / sizeof(float));
     CINCH_TRY(convert_to_f32(array, values, runner, options.cancelled));
-  } else if (!held.empty()) {
-    std::memcpy(held.data(), array.data, held.size());
   }
   given.note(name);
   return Ok{};

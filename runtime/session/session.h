@@ -81,8 +81,8 @@ class Session {
   /// OutOfRange (names parameter, value and range); the old value stays.
   /// A scalar `input` is set in the same way, for one step (GivenInputs).
   Status set_parameter(std::string_view name, double value);
-  /// Copies an array for an `input`, for one step: f32, f16 or bf16, with the tensor's elements.
-  /// Errors: InvalidArgument (no such input, another length or type); nothing changes then.
+  /// Takes an array for an `input`, for one step: f32, f16 or bf16, with the tensor's elements. It
+  /// stays in place until the step's last call. Errors: InvalidArgument (no such input, another length or type); nothing changes then.
   Status set_input(std::string_view name, const ConstTensorView& array);
 
   /// The largest size in bytes, header included, that a payload can have with the present

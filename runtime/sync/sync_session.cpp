@@ -266,6 +266,19 @@ Status SyncSession::set_input(std::uint32_t tensor, std::string_view name,
   return guarded_use(impl_->in_use, [&] { return impl_->set_input(tensor, name, array); });
 }
 
+Status SyncSession::make_up_inputs(std::span<const ConstTensorView> arrays) {
+  for (std::uint32_t codec = 0; codec < impl_->images.size(); ++codec) {
+    for (const ParamInfo& param : impl_->images[codec]->info.params) {
+      if (param.is_input) CINCH_TRY(set_parameter(codec, param.name, param.default_value));
+    }
+  }
+  for (std::uint32_t t = 0; t < impl_->input_arrays.size() && t < arrays.size(); ++t) {
+    for (const std::string_view name : impl_->input_arrays[t])
+      CINCH_TRY(set_input(t, name, arrays[t]));
+  }
+  return Ok{};
+}
+
 Result<std::vector<double>> SyncSession::Impl::values_with(std::uint32_t codec,
                                                            std::string_view name,
                                                            double value) const {

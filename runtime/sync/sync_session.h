@@ -91,6 +91,10 @@ class SyncSession {
   /// tensor or input, another length or type); nothing changes then.
   Status set_input(std::uint32_t tensor, std::string_view name, const ConstTensorView& array);
 
+  /// Sets all inputs for a measurement: numbers of their ranges, and for arrays what is given, by
+  /// tensor. Errors: those of set_input.
+  Status make_up_inputs(std::span<const ConstTensorView> arrays);
+
   /// Synchronises once. All ranks call it with the same step. `gradients` and `updates` are by the
   /// plan's tensors: f32, f16 or bf16; an update may be its gradient's memory. They lie in host
   /// memory unless SyncDevice::has_tensors. After success all ranks hold the same bits. Errors name

@@ -38,8 +38,9 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   for (std::uint32_t codec = 0; codec < scalars.size(); ++codec) {
     Status given = scalars[codec].use(step);
     if (given) continue;
-    return fail(given.error().kind,
-                images[codec]->info.name + ": " + given.error().message);
+    // The other ranks would wait for this one.
+    give_up({given.error().kind, images[codec]->info.name + ": " + given.error().message});
+    return tl::unexpected<Error>(*failure);
   }
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});

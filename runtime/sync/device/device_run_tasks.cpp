@@ -89,7 +89,7 @@ Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
   payload_slots_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) CINCH_TRY(make_rooms(task, i, memory));
   CINCH_TRY(lists_.for_each(
-      task, task.site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) {
+      task, task.site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) -> Status {
         CINCH_TRY(give_inputs(list, pieces, memory));
         return lists_.named(
             list.sessions->encode(lists_.call_on(list, pieces, step_),
@@ -351,7 +351,7 @@ Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
     outputs_[i].data = memory_->apart(pieces_[i]);
   }
   CINCH_TRY(lists_.for_each(
-      task, Site::Worker, [&](DeviceList& list, const PieceList& pieces, std::size_t at) {
+      task, Site::Worker, [&](DeviceList& list, const PieceList& pieces, std::size_t at) -> Status {
         if (list.sessions->info().has_finish) CINCH_TRY(give_inputs(list, pieces, memory));
         floats_.clear();
         for (const std::uint32_t piece : pieces) floats_.push_back(tensors_->sum_of(piece));
