@@ -162,15 +162,7 @@ class ProgramBench {
   std::uint64_t next_step() { return fixed_step_ ? *fixed_step_ : ++step_; }
 
   // Weights look like a gradient here, which costs the same.
-  void give_inputs() {
-    for (const rt::ParamInfo& param : session_.info().params) {
-      if (param.is_input) error_.note(session_.set_parameter(param.name, param.default_value));
-    }
-    for (const rt::StateInfo& state : session_.info().states) {
-      if (state.is_input)
-        error_.note(session_.set_input(state.name, rt::ConstTensorView(gradient_)));
-    }
-  }
+  void give_inputs() { error_.note(session_.make_up_inputs(rt::ConstTensorView(gradient_))); }
 
   void call(rt::EntryKind kind) {
     if (kind == rt::EntryKind::Encode || kind == rt::EntryKind::Sync) give_inputs();

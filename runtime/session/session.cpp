@@ -280,6 +280,16 @@ Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> byt
   return impl_->use([&] { return impl_->set_state(index, bytes); });
 }
 
+Status Session::make_up_inputs(const ConstTensorView& array) {
+  for (const ParamInfo& param : info().params) {
+    if (param.is_input) CINCH_TRY(set_parameter(param.name, param.default_value));
+  }
+  for (const StateInfo& state : info().states) {
+    if (state.is_input) CINCH_TRY(set_input(state.name, array));
+  }
+  return Ok{};
+}
+
 std::vector<StateView> Session::Impl::state_views() const {
   std::vector<std::span<const std::uint8_t>> states;
   states.reserve(info().states.size());

@@ -82,8 +82,11 @@ class Session {
   /// A scalar `input` is set in the same way, for one step (GivenInputs).
   Status set_parameter(std::string_view name, double value);
   /// Takes an array for an `input`, for one step: f32, f16 or bf16, with the tensor's elements. It
-  /// stays in place until the step's last call. Errors: InvalidArgument (no such input, another length or type); nothing changes then.
+  /// stays in place until the step's last call. Errors: InvalidArgument (no such input, another
+  /// length or type); nothing changes then.
   Status set_input(std::string_view name, const ConstTensorView& array);
+  /// As ListSession::make_up_inputs.
+  Status make_up_inputs(const ConstTensorView& array);
 
   /// The largest size in bytes, header included, that a payload can have with the present
   /// parameters. Errors: Overflow.

@@ -84,7 +84,8 @@ void add_run_options(CLI::App* command, RunOptions& options) {
 void add_inputs(CLI::App* command, std::vector<std::string>& given) {
   add_value(command, "--with", given, "NAME=VALUE",
             "values of the program's inputs: a number, or a .npy file of the gradient's shape; "
-            "several, separated by commas, are for successive steps");
+            "several, separated by commas, are for successive steps")
+      ->allow_extra_args(false);
 }
 
 void add_state_files(CLI::App* command, RunOptions& options) {
