@@ -21,9 +21,7 @@ void Items::elaborate_items(Instance& instance) {
       if (const auto* node = std::get_if<ast::SizeItem>(&item.node)) {
         elaborate_size(instance, *node);
       }
-    });
-    // Before `set`, so that an input there is reported as such.
-    each([&](const ast::Item& item) {
+      // Among the sizes, so that an input in a later one is reported as such.
       if (const auto* node = std::get_if<ast::InputItem>(&item.node)) {
         elaborate_input(instance, *node);
       }
