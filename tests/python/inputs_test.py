@@ -23,7 +23,19 @@ FED = """compressor fed {
   finish(sum) { sum / world + lr * weights }
 }
 """
-# The mean of gradients where every rank, piece and sum has the right weights, and nothing like it otherwise.
+# Of gradients and weights of the same signs it is the mean, and the learning rate on top, where every rank, piece and sum has its own part of the
+# weights. `finish` is no linear function of the sum; without it partial sums travel, too.
+SIGNS = """compressor signs {
+  input lr: f32 in (0, inf)
+  input weights: [f32; n]
+  wire { v: [f32; n] }
+  encode(g: [f32; n]) { wire { v: abs(g) * weights } }
+  decode(w) { w.v }
+  finish(sum) { abs(sum / world) * weights + lr }
+}
+"""
+PARTS = SIGNS.replace("  finish(sum) { abs(sum / world) * weights + lr }\n", "").replace("  input lr: f32 in (0, inf)\n", "")
+# Where every payload is decoded and added, this is the mean.
 WEIGHTED = """compressor weighted {
   input lr: f32 in (0, inf)
   input weights: [f32; n]
@@ -33,18 +45,11 @@ WEIGHTED = """compressor weighted {
   finish(sum) { sum / weights / (lr * world) }
 }
 """
-ROWS = """compressor rows {
-  input weights: [f32; r, c]
-  wire { v: [f32; r, c] }
-  encode(g: [f32; r, c]) { wire { v: g * weights } }
-  decode(w) { w.v }
-  finish(sum) { sum / weights / world }
-}
-"""
+ROWS = SIGNS.replace("n]", "r, c]")
 MET = """compressor met {
   input lr: f32 in (0, inf)
   input weights: [f32; n]
-  sync(g: [f32; n]) { allreduce(g * weights * lr, mean) / weights / lr }
+  sync(g: [f32; n]) { abs(allreduce(g * weights, mean)) * weights + lr }
 }
 """
 
@@ -52,6 +57,15 @@ MET = """compressor met {
 def weights_of(*shape, seed=7):
     """Far from zero and from one another, so that those of another place are noticed."""
     return (np.exp2(np.random.default_rng(seed).integers(-8, 9, shape)) * np.where(normal(*shape, seed=seed) < 0, -1, 1)).astype(np.float32)
+
+
+def signs_of(shape, step):
+    return np.where(normal(*shape, seed=step) < 0, -1, 1).astype(np.float32)
+
+
+def gradient_of(shape, step, rank):
+    """Of these signs, and at least 1 in magnitude."""
+    return signs_of(shape, step) * (1 + np.abs(normal(*shape, seed=100 * step + rank + 50)))
 
 
 def on_ranks(world, act):
@@ -185,11 +199,11 @@ class Plans(TestCase):
             with cinch.Synchronizer(transport, tensors, plan=plan, threads=1, timeout=60, **options) as sync:
                 found = []
                 for step in range(steps):
-                    arrays = [normal(*shape, seed=100 * step + 10 * rank + i) for i, shape in enumerate(shapes)]
-                    weights = [weights_of(*shape, seed=10 * step + i) for i, shape in enumerate(shapes)]
+                    arrays = [gradient_of(shape, step, rank) for shape in shapes]
+                    weights = [signs_of(shape, step) for shape in shapes]
                     inputs = {"weights": weights}
                     if "lr" in program.inputs:
-                        inputs["lr"] = 0.5 ** (step if rank == 0 else step + 1)  # that of rank 0 holds
+                        inputs["lr"] = 0.25 / (step + 1 + rank)  # that of rank 0 holds
                     sync.step(step, arrays, inputs=inputs)
                     found.append(arrays)
                 return found
@@ -199,16 +213,18 @@ class Plans(TestCase):
             self.assertNotIsInstance(each, Exception, each)
         for step in range(steps):
             for i, shape in enumerate(shapes):
-                mean = np.mean([normal(*shape, seed=100 * step + 10 * rank + i) for rank in range(world)], axis=0)
-                np.testing.assert_allclose(found[0][step][i], mean, rtol=1e-3, atol=1e-4)
+                mean = np.mean([gradient_of(shape, step, rank) for rank in range(world)], axis=0)
+                on_top = 0.25 / (step + 1) if "input lr" in text else 0
+                np.testing.assert_allclose(found[0][step][i], mean + on_top, rtol=1e-5)
                 for rank in range(1, world):
                     self.assertSameBits(found[rank][step][i], found[0][step][i])
 
     def test_every_piece_and_sum_has_its_own_part(self):
-        for world, plan in ((1, "allgather"), (2, "two_shot"), (3, "two_shot"), (4, "hierarchical"), (2, "allgather"), (3, "ring"), (3, "tree"), (2, "ps")):
+        for world, plan in ((1, "allgather"), (2, "two_shot"), (3, "two_shot"), (4, "hierarchical"), (2, "allgather"), (3, "ring"), (4, "tree"), (2, "ps")):
             with self.subTest(world=world, plan=plan):
                 options = {"machine_ranks": 2} if plan == "hierarchical" else {}
-                self.run_plan(world, plan, WEIGHTED, [(3000,), (1,), (17, 30)], piece_bytes=1024, **options)
+                text = PARTS if plan in ("ring", "tree", "hierarchical") else SIGNS
+                self.run_plan(world, plan, text, [(3000,), (1,), (17, 30)], piece_bytes=1024, **options)
 
     def test_matrices_and_protocols(self):
         for world in (1, 3):
@@ -221,7 +237,7 @@ class Plans(TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for rank in range(2):
                 np.save(os.path.join(folder, f"g{rank}.npy"), normal(900, seed=rank))
-            for name, text, plan in (("weighted", WEIGHTED, "two_shot"), ("met", MET, "auto")):
+            for name, text, plan in (("weighted", WEIGHTED, "allgather"), ("mean", MET.replace("abs(", "(").replace("* weights + lr", "/ weights"), "auto")):
                 file = os.path.join(folder, f"{name}.cinch")
                 with open(file, "w", encoding="utf-8") as to:
                     to.write(text)
