@@ -37,11 +37,16 @@ std::string comment_of(const rt::ProgramInfo& info) {
   if (!doc.empty()) line(doc);
   for (const rt::ParamInfo& p : info.params) {
     const std::string range = p.range ? " in " + rt::range_text(p.dtype, *p.range) : "";
+    if (p.is_input) {
+      line(fmt::format("Input {}: {}{}", p.name, dtype_name(p.dtype), range));
+      continue;
+    }
     line(fmt::format("Parameter {}: {} = {}{}", p.name, dtype_name(p.dtype), p.default_value,
                      range));
   }
   for (const rt::StateInfo& s : info.states)
-    line(fmt::format("State {}: {}", s.name, dtype_name(s.type.dtype)));
+    line(fmt::format("{} {}: {}", s.is_input ? "Input" : "State", s.name,
+                     dtype_name(s.type.dtype)));
   if (text.empty()) line(info.name);
   return "/*" + text.substr(3) + " */\n";
 }

@@ -122,9 +122,11 @@ class Walk {
       case OpKind::const_scalar:
         return op.attrs.bits == 0 ? kZero : kConstant;
       case OpKind::gradient:
-      case OpKind::state:
       case OpKind::field:
         return kLinear;
+      case OpKind::state:
+        // All ranks have the same inputs, and they are not part of the sum.
+        return program_.info.states[op.attrs.index].is_input ? kConstant : kLinear;
       case OpKind::host_size:
         return host_size(op);
       case OpKind::map:
@@ -350,8 +352,12 @@ bool is_finish_linear(const ir::Program& program) {
   const std::vector<Dependence> known = find_dependences(program, *finish);
   // A later call is linear in a state only if this call leaves a linear value there.
   return known[finish->results.output.index()].is_linear &&
-         std::ranges::all_of(finish->results.states,
-                             [&](ir::ValueId state) { return known[state.index()].is_linear; });
+         std::ranges::all_of(finish->results.states, [&](ir::ValueId state) {
+           const Op& op = finish->ops[finish->values[state.index()].def.index()];
+           const bool is_input =
+               op.kind == OpKind::state && program.info.states[op.attrs.index].is_input;
+           return is_input || known[state.index()].is_linear;
+         });
 }
 
 }  // namespace cinch::analysis

@@ -29,19 +29,23 @@ bool is_setting(std::string_view word) {
                              [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-// `--set a=1 b=2` becomes `--set a=1 --set b=2`. The parser itself cannot take several values here:
-// it would also take a program that follows.
+// `--set a=1 b=2` becomes `--set a=1 --set b=2`, and so does `--with`. The parser itself cannot
+// take several values here: it would also take a program that follows.
 std::vector<std::string> with_each_setting_named(std::span<const std::string> words) {
   std::vector<std::string> named;
-  bool is_in_set = false, is_first_value = false;
+  const char* option = nullptr;  // of the values that follow
+  bool is_first_value = false;
   for (const std::string& word : words) {
-    const bool begins = word == "--set" || word.starts_with("--set=");
-    if (!begins && is_in_set && !is_first_value) {
-      is_in_set = is_setting(word);
-      if (is_in_set) named.emplace_back("--set");
+    const auto begins = [&word](std::string_view name) {
+      return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == '=');
+    };
+    const char* const begun = begins("--set") ? "--set" : begins("--with") ? "--with" : nullptr;
+    if (begun == nullptr && option != nullptr && !is_first_value) {
+      if (!is_setting(word)) option = nullptr;
+      if (option != nullptr) named.emplace_back(option);
     }
-    if (begins) is_in_set = true;
-    is_first_value = word == "--set";
+    if (begun != nullptr) option = begun;
+    is_first_value = begun != nullptr && word == begun;
     named.push_back(word);
   }
   return named;

@@ -64,6 +64,8 @@ struct RunOptions {
   std::int64_t repeat_to_bytes = 0;  // repeats the gradient up to this size, for timing
   bool interpret = false;            // runs the IR's interpreter, for tests
   std::vector<std::string> show;     // names whose values are printed
+  std::vector<std::string> given;    // inputs besides the gradient: "lr=0.1", "weights=w.npy"
+  bool makes_up_inputs = false;      // those that are not given (verify)
   bool json = false;
 };
 

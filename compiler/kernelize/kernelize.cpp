@@ -78,6 +78,7 @@ Steps emit_function(ProgramContext& pc, rt::EntryKind kind, const ir::Function& 
 void emit_entries(ProgramContext& pc) {
   const auto& program = pc.program;
   for (std::uint32_t i = 0; i < program.state_inits.size(); ++i) {
+    if (program.info.states[i].is_input) continue;
     const auto& fn = program.state_inits[i];
     set_entry(pc, rt::EntryKind::Init,
               emit_function(pc, rt::EntryKind::Init, fn,
@@ -176,6 +177,11 @@ ProgramContext::ProgramContext(const ir::Program& p) : program(p) {
     const auto elems = num_elems(s.type);
     states_.push_back(
         add_buffer({s.name, s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::State, i, {}}));
+    // Nobody writes an input.
+    if (s.is_input) {
+      states_next_.push_back(rt::kNoIndex);
+      continue;
+    }
     states_next_.push_back(add_buffer(
         {s.name + "'", s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::StateNext, i, {}}));
   }

@@ -153,8 +153,9 @@ class PlaceReader {
     const std::size_t around = open_.size() - back;
     if (around == 0 || around > open_.size()) return false;
     const std::size_t bracket = open_[around - 1];
-    const bool is_state = token(back + 2) != nullptr && token(back + 2)->text == "state";
-    return opens_parameters(bracket) || opens_wire(bracket) || is_state;
+    const Token* const word = token(back + 2);
+    const bool is_item = word != nullptr && (word->text == "state" || word->text == "input");
+    return opens_parameters(bracket) || opens_wire(bracket) || is_item;
   }
 
   bool is_new_name() const {

@@ -39,8 +39,8 @@ class Completer {
         words({"import", "const", "fn", "extern fn", "compressor"});
         break;
       case PlaceKind::Items:
-        words({"const", "size", "set", "state", "wire", "encode", "decode", "finish", "sync",
-               "claims", "again"});
+        words({"const", "size", "set", "state", "input", "wire", "encode", "decode", "finish",
+               "sync", "claims", "again"});
         break;
       case PlaceKind::WireEntries:
         words({"count"});
@@ -108,6 +108,7 @@ class Completer {
       case NameKind::Count:
         return Kind::Field;
       case NameKind::State:
+      case NameKind::Input:
         return Kind::Property;
       default:
         return Kind::Variable;

@@ -28,6 +28,8 @@ std::string_view kind_word(NameKind kind) {
       return "a count of the payload";
     case NameKind::State:
       return "a state, kept per tensor across calls";
+    case NameKind::Input:
+      return "an input, which comes with each call";
     case NameKind::Size:
       return "a size, computed before launch";
     case NameKind::GenericSize:
@@ -273,6 +275,9 @@ Json item_symbol(const Query& query, const ast::Item& item) {
   if (const auto* node = std::get_if<ast::StateItem>(&item.node))
     return symbol_json(query, node->name.text, Symbol::Property, item.span, node->name.span,
                        "state");
+  if (const auto* node = std::get_if<ast::InputItem>(&item.node))
+    return symbol_json(query, node->name.text, Symbol::Property, item.span, node->name.span,
+                       "input");
   if (const auto* node = std::get_if<ast::Method>(&item.node)) {
     constexpr const char* kNames[] = {"encode", "decode", "finish", "sync"};
     return symbol_json(query, kNames[static_cast<std::size_t>(node->kind)], Symbol::Method,

@@ -26,6 +26,7 @@ enum class NameKind : std::uint8_t {
   PayloadParameter,  // of decode
   Size,
   State,
+  Input,
   Field,
   Count,
   Variable,

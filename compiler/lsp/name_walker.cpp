@@ -174,6 +174,8 @@ class NameWalker {
         bring_in(declare(NameKind::Size, size->name, item.span, scope, item.doc));
       } else if (const auto* state = std::get_if<ast::StateItem>(&item.node)) {
         bring_in(declare(NameKind::State, state->name, item.span, scope, item.doc));
+      } else if (const auto* input = std::get_if<ast::InputItem>(&item.node)) {
+        bring_in(declare(NameKind::Input, input->name, item.span, scope, item.doc));
       } else if (const auto* wire = std::get_if<ast::WireItem>(&item.node)) {
         declare_wire(*wire, item.span);
       }
@@ -204,6 +206,9 @@ class NameWalker {
       } else if constexpr (std::is_same_v<Node, ast::StateItem>) {
         type(node.type);
         expr(node.initial);
+      } else if constexpr (std::is_same_v<Node, ast::InputItem>) {
+        type(node.type);
+        interval(node.range);
       } else if constexpr (std::is_same_v<Node, ast::WireItem>) {
         walk_wire(node);
       } else if constexpr (std::is_same_v<Node, ast::Method>) {

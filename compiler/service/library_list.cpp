@@ -55,6 +55,7 @@ json what_is_known(const StdlibFile& file, const sema::CompressorEntry& entry) {
           {"carrier", nullptr},
           {"carries_sums", nullptr},
           {"state", entry.states},
+          {"inputs", entry.inputs},
           {"claims", entry.claims},
           {"file", file.path}};
 }
@@ -70,7 +71,16 @@ void add_program(sema::CheckedProgram& program, json& item) {
   item["carries_sums"] = carrier_text(info);
   item["matrix"] = info.is_matrix;
   item["state"] = json::array();
-  for (const rt::StateInfo& state : info.states) item["state"].push_back(state.name);
+  for (const rt::StateInfo& state : info.states) {
+    if (!state.is_input) item["state"].push_back(state.name);
+  }
+  item["inputs"] = json::array();
+  for (const rt::ParamInfo& param : info.params) {
+    if (param.is_input) item["inputs"].push_back(param.name);
+  }
+  for (const rt::StateInfo& state : info.states) {
+    if (state.is_input) item["inputs"].push_back(state.name);
+  }
   item["claims"] = json::array();
   for (const sema::Claim& claim : program.claims) item["claims"].push_back(claim.text);
 }

@@ -3,7 +3,7 @@ from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
 RESERVED = ("import", "const", "fn", "compressor", "extern", "wire", "let", "mut", "for", "while", "if", "else", "assert", "as")
-ITEMS = ("size", "set", "state", "encode", "decode", "finish", "sync", "claims", "count")
+ITEMS = ("size", "set", "state", "input", "encode", "decode", "finish", "sync", "claims", "count")
 FIELDS = ("by", "ascending", "elias", "huffman", "below", "from", "in", "count")
 
 

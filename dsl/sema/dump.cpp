@@ -49,13 +49,18 @@ class Dumper {
     for (const auto& c : p_.info.constants) line(1, fmt::format("const {} = {}", c.name, c.value));
     for (const auto& p : p_.info.params) {
       std::string text =
-          fmt::format("param {}: {} = {}", p.name, dtype_name(p.dtype), p.default_value);
+          p.is_input ? fmt::format("input {}: {}", p.name, dtype_name(p.dtype))
+                     : fmt::format("param {}: {} = {}", p.name, dtype_name(p.dtype), p.default_value);
       if (p.range) text += " in " + rt::range_text(*p.range);
       line(1, text);
     }
     for (const auto& s : p_.info.sizes) line(1, "size " + s.name + " = " + size(s.value));
     for (std::size_t i = 0; i < p_.info.states.size(); ++i) {
       const auto& s = p_.info.states[i];
+      if (s.is_input) {
+        line(1, "input " + s.name + ": " + type(s.type));
+        continue;
+      }
       line(1, "state " + s.name + ": " + type(s.type) + " = " + expr(p_.state_inits[i]));
     }
     for (const Claim& claim : p_.claims) line(1, "claims " + claim.text);

@@ -123,6 +123,8 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
       for (ast::ItemId item : tree.list(node->items)) {
         if (const auto* state = std::get_if<ast::StateItem>(&tree[item].node))
           entry.states.push_back(state->name.text);
+        if (const auto* input = std::get_if<ast::InputItem>(&tree[item].node))
+          entry.inputs.push_back(input->name.text);
         const auto* claims = std::get_if<ast::Claims>(&tree[item].node);
         if (claims == nullptr) continue;
         for (ast::ExprId claim : tree.list(claims->claims))

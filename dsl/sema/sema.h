@@ -66,6 +66,7 @@ struct CompressorEntry {
   bool is_composition = false;
   bool is_wrapper = false;          // needs a compressor: can only be used in a composition
   std::vector<std::string> states;  // its own, not those of compressors that it composes or wraps
+  std::vector<std::string> inputs;  // the same
   std::vector<std::string> claims;  // likewise, as written
 };
 

@@ -175,6 +175,7 @@ struct Symbol {
   int lambda_depth = 0;        // lambdas open where it was declared
   bool is_let = false;         // a `let`, which could have been `let mut`
   const char* noun = nullptr;  // what it is, if it is not a `let`
+  bool is_input = false;       // Param, State: a value that comes with each call
   bool is_word = false;        // a word that a parameter takes
   bool is_ambiguous = false;   // a word with different numbers in several parameters
   HostExprId leaf;   // loop variables: what stands for them in host expressions; Param: the

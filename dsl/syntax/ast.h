@@ -380,6 +380,13 @@ struct StateItem {
   ExprId initial;
 };
 
+/// `input lr: f32 in (0, inf)`, `input weights: [f32; n]`: a value that comes with each call.
+struct InputItem {
+  Name name;
+  TypeId type;
+  IntervalId range;
+};
+
 /// `count m <= bound`: a number that is known only after encoding.
 struct WireCount {
   Name name;
@@ -443,7 +450,7 @@ struct Again {
 struct Item {
   Span span;
   std::string doc;
-  std::variant<Const, SizeItem, SetItem, StateItem, WireItem, Method, Claims, Again> node;
+  std::variant<Const, SizeItem, SetItem, StateItem, InputItem, WireItem, Method, Claims, Again> node;
 };
 
 /// `import std.sparsify` (`path` holds `std` and `sparsify`) or `import "mine.cinch"` (`file` holds

@@ -111,6 +111,11 @@ class Dumper {
   void item(const ast::StateItem& node) {
     line("state " + node.name.text + ": " + type(node.type) + " = " + expr(node.initial));
   }
+  void item(const ast::InputItem& node) {
+    std::string text = "input " + node.name.text + ": " + type(node.type);
+    if (node.range) text += " in " + interval(node.range);
+    line(text);
+  }
   void item(const ast::WireItem& node) {
     line(node.is_inherited() ? "wire " + node.inherited.text + ".wire" : "wire");
     nest([&] {

@@ -685,6 +685,12 @@ class Printer {
     typed(node.type);
     value(node.initial);
   }
+  void item(const ast::InputItem& node) {
+    take_and_space("input");
+    take();
+    typed(node.type);
+    if (node.range) in_interval(node.range);
+  }
   void item(const ast::WireItem& node) {
     take_and_space("wire");
     if (node.is_inherited()) {

@@ -451,6 +451,7 @@ class Trials {
   }
 
   Status take_step(SyncSession& session) {
+    CINCH_TRY(session.make_up_inputs(gradients_));
     const auto& ready = options_.ready_seconds;
     if (ready.empty()) return session.step(gradients_, updates_, options_.step);
     std::vector<std::uint32_t> order(ready.size());

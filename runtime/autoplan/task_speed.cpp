@@ -101,7 +101,10 @@ class Steps {
     return Ok{};
   }
 
-  Status take() { return session_->step({&gradient_, 1}, {&update_, 1}, subject_.options.step); }
+  Status take() {
+    CINCH_TRY(session_->make_up_inputs({&gradient_, 1}));
+    return session_->step({&gradient_, 1}, {&update_, 1}, subject_.options.step);
+  }
 
   const TaskTimes& times() const { return session_->times(); }
 

@@ -206,6 +206,7 @@ typedef struct cinch_program_info {
    * loaded. */
   const char* warnings;
   int32_t is_local; /* claimed: each rank has an update of its own, so replicas drift apart */
+  size_t num_inputs; /* what each step takes besides the gradient (`input`) */
 } cinch_program_info;
 CINCH_API cinch_status cinch_program_get_info(const cinch_program* program,
                                               cinch_program_info* info, cinch_error* error);
@@ -234,6 +235,19 @@ typedef struct cinch_state_info {
 } cinch_state_info;
 CINCH_API cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
                                                cinch_state_info* info, cinch_error* error);
+
+/* An `input` of the program. A number is set like a parameter, before each step (cinch_session_set,
+ * cinch_sync_set). An array is f32 and has the shape of the gradient (cinch_session_set_input,
+ * cinch_sync_set_input). */
+typedef struct cinch_input_info {
+  size_t struct_size;
+  const char* name;
+  const char* type;  /* of the number, or of an element */
+  const char* range; /* of a number: "(0, inf)", or "" */
+  int32_t is_array;
+} cinch_input_info;
+CINCH_API cinch_status cinch_program_get_input(const cinch_program* program, size_t index,
+                                               cinch_input_info* info, cinch_error* error);
 
 /* ---- tensors and payloads ------------------------------------------------------------------ */
 
@@ -342,6 +356,16 @@ CINCH_API size_t cinch_session_workspace_bytes(const cinch_session* session);
  * OUT_OF_RANGE; the old value stays. */
 CINCH_API cinch_status cinch_session_set(cinch_session* session, const char* parameter,
                                          double value, cinch_error* error);
+/* Takes an array that the program has as an `input`, such as the tensor's weights, for one step:
+ * encoding and finishing of the step that uses it first. Both calls then need a value of each
+ * input: a missing one is an INVALID_ARGUMENT that names it. A number is an input of
+ * cinch_session_set, under the same rule. The array has the tensor's elements, and lies on the
+ * device of the session. On the CPU it stays in place until the step's last call, and is f32, f16 or
+ * bf16. On a GPU it is f32, and is copied on its stream. Errors: INVALID_ARGUMENT (no such tensor
+ * or input, another length or type), DEVICE; the old value stays. */
+CINCH_API cinch_status cinch_session_set_input(cinch_session* session, size_t tensor,
+                                               const char* input, const cinch_tensor* array,
+                                               cinch_error* error);
 /* Ends the running call, or the next one, with CANCELLED. Has no effect on a GPU. */
 CINCH_API void cinch_session_cancel(cinch_session* session);
 

@@ -137,6 +137,14 @@ class Session {
       return cinch_session_set(get(), parameter.c_str(), value, error);
     });
   }
+  /// An array that the program has as an `input`, for one step; it stays in place until the step's
+  /// last call. Numbers are set by `set`.
+  void set_input(const std::string& input, std::span<const float> array) {
+    const cinch_tensor tensor = tensor_of(array);
+    detail::checked([&](cinch_error* error) {
+      return cinch_session_set_input(get(), 0, input.c_str(), &tensor, error);
+    });
+  }
   /// Most bytes of a payload with the parameters of now.
   std::size_t payload_bound(std::uint64_t step) {
     std::size_t bytes = 0;

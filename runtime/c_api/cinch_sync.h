@@ -273,6 +273,15 @@ CINCH_API void cinch_sync_release(cinch_sync* sync);
 CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parameter,
                                       double value, cinch_error* error);
 
+/* Takes an array that the tensor's program has as an `input`, for the step that begins next or is
+ * under way, before the tensor is ready. It is the same on all ranks, lies on the device of
+ * opening, and stays in place until the step ends. Numbers are set by cinch_sync_set, before each
+ * step begins; those of rank 0 hold. A step without a value for each input is an INVALID_ARGUMENT
+ * that names input and tensor. A tensor that is sent as f32 takes any input, and needs none.
+ * Errors: INVALID_ARGUMENT (no such tensor or input, another length or type). */
+CINCH_API cinch_status cinch_sync_set_input(cinch_sync* sync, size_t tensor, const char* input,
+                                            const cinch_tensor* array, cinch_error* error);
+
 /* Synchronises once. All ranks call it with the same step. Gradients and updates are in the
  * order of the tensors at opening, on the device of opening. The updates are complete when the
  * call returns. An update may use its gradient's memory. After success all ranks hold the same

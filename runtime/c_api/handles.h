@@ -42,6 +42,9 @@ struct cinch_program {
   mutable std::unique_ptr<cinch_program> on_cpus, carrier_on_cpus;
   // Texts that infos point to.
   std::string carrier_text, warnings;
+  // By index of the API: places in the image's lists. An input's place counts parameters, then
+  // states.
+  std::vector<std::size_t> parameters, states, inputs;
   std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
 };
 

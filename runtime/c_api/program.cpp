@@ -39,12 +39,20 @@ std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
   program->cpu = image.target;
   if (program->cpu.starts_with(kCpuPrefix)) program->cpu.erase(0, kCpuPrefix.size());
   for (const rt::ParamInfo& param : image.info.params) {
+    (param.is_input ? program->inputs : program->parameters)
+        .push_back(program->parameter_types.size());
     program->parameter_types.emplace_back(dtype_name(param.dtype));
     program->parameter_ranges.push_back(param.range ? rt::range_text(param.dtype, *param.range)
                                                     : std::string());
     program->parameter_words.push_back(rt::words_text(param));
   }
   for (const rt::StateInfo& state : image.info.states) {
+    // Arrays come behind numbers.
+    if (state.is_input) {
+      program->inputs.push_back(image.info.params.size() + program->state_types.size());
+    } else {
+      program->states.push_back(program->state_types.size());
+    }
     program->state_types.emplace_back(dtype_name(state.type.dtype));
   }
   program->carrier_text = carrier_text(image.info.carrier);
@@ -330,8 +338,9 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
     value.cpu = program->cpu.c_str();
     value.fingerprint[0] = image.fingerprint[0];
     value.fingerprint[1] = image.fingerprint[1];
-    value.num_parameters = image.info.params.size();
-    value.num_states = image.info.states.size();
+    value.num_parameters = program->parameters.size();
+    value.num_states = program->states.size();
+    value.num_inputs = program->inputs.size();
     value.is_matrix = image.info.is_matrix ? 1 : 0;
     value.has_finish = image.info.has_finish ? 1 : 0;
     // By rt::Aggregation.
@@ -350,7 +359,8 @@ cinch_status cinch_program_get_parameter(const cinch_program* program, size_t in
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return invalid("program is null");
     const auto& params = program->image().info.params;
-    CINCH_TRY(check_index(index, params.size(), "parameter"));
+    CINCH_TRY(check_index(index, program->parameters.size(), "parameter"));
+    index = program->parameters[index];
     cinch_parameter_info value{};
     value.name = params[index].name.c_str();
     value.type = program->parameter_types[index].c_str();
@@ -375,12 +385,35 @@ cinch_status cinch_program_parameter_value(const cinch_program* program, const c
   });
 }
 
+cinch_status cinch_program_get_input(const cinch_program* program, size_t index,
+                                     cinch_input_info* info, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr) return invalid("program is null");
+    CINCH_TRY(check_index(index, program->inputs.size(), "input"));
+    const auto& params = program->image().info.params;
+    const std::size_t place = program->inputs[index];
+    cinch_input_info value{};
+    value.range = "";
+    if (place < params.size()) {
+      value.name = params[place].name.c_str();
+      value.type = program->parameter_types[place].c_str();
+      value.range = program->parameter_ranges[place].c_str();
+    } else {
+      value.name = program->image().info.states[place - params.size()].name.c_str();
+      value.type = program->state_types[place - params.size()].c_str();
+      value.is_array = 1;
+    }
+    return write_struct(value, info, "info");
+  });
+}
+
 cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
                                      cinch_state_info* info, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return invalid("program is null");
     const auto& states = program->image().info.states;
-    CINCH_TRY(check_index(index, states.size(), "state"));
+    CINCH_TRY(check_index(index, program->states.size(), "state"));
+    index = program->states[index];
     cinch_state_info value{};
     value.name = states[index].name.c_str();
     value.type = program->state_types[index].c_str();

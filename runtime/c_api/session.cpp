@@ -215,6 +215,26 @@ cinch_status cinch_session_set(cinch_session* session, const char* parameter, do
   });
 }
 
+cinch_status cinch_session_set_input(cinch_session* session, size_t tensor, const char* input,
+                                     const cinch_tensor* array, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    CINCH_TRY(check_tensor(session, tensor));
+    if (input == nullptr || array == nullptr) return invalid("input or array is null");
+    return use_alone(session->in_use, [&]() -> CallStatus {
+      const auto view = tensor_view(array, 0, session->device);
+      if (!view) {
+        return fail(view.error().status,
+                    std::string("input ") + input + ": " + view.error().message);
+      }
+      if (session->device == CINCH_CUDA) {
+        session->stream = array->stream;
+        session->list->use_stream(session->stream);
+      }
+      return done(session->list->set_input(tensor, input, *view));
+    });
+  });
+}
+
 void cinch_session_cancel(cinch_session* session) {
   if (session != nullptr) session->cancelled.store(true);
 }

@@ -61,7 +61,7 @@ bool needs_copies_of_states(const ProgramImage& image) {
   const bool is_in_place = std::ranges::any_of(image.buffers, [](const BufferInfo& buffer) {
     return buffer.role == BufferRole::StateInPlace;
   });
-  return is_in_place || (image.info.has_finish && !image.info.states.empty());
+  return is_in_place || (image.info.has_finish && image.info.has_states());
 }
 
 namespace {

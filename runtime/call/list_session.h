@@ -31,6 +31,20 @@ class ListSession {
 
   /// As Session::set_parameter, for all tensors.
   virtual Status set_parameter(std::string_view name, double value) = 0;
+  /// As Session::set_input. On a GPU the array is f32 in the device's memory, copied on the stream.
+  virtual Status set_input(std::size_t tensor, std::string_view name,
+                           const ConstTensorView& array) = 0;
+  /// Sets all inputs of a tensor where nobody has values, as in tests: numbers within their ranges,
+  /// and `array` for each array.
+  Status make_up_inputs(std::size_t tensor, const ConstTensorView& array) {
+    for (const ParamInfo& param : info().params) {
+      if (param.is_input) CINCH_TRY(set_parameter(param.name, param.default_value));
+    }
+    for (const StateInfo& state : info().states) {
+      if (state.is_input) CINCH_TRY(set_input(tensor, state.name, array));
+    }
+    return Ok{};
+  }
   /// lay_out_payload: the layout of a payload's fields with counts at their bounds, in the memory
   /// that `layout` has. payload_bound: the most bytes of a payload. Errors: Overflow.
   virtual Status lay_out_payload(std::size_t tensor, std::uint64_t step,

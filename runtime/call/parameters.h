@@ -42,7 +42,7 @@ class ParameterValues {
   /// DecodeFacts::params: like kernel_words, but with every float as the f64 that the caller gave,
   /// on which sizes depend.
   const std::vector<std::uint64_t>& given_words() const { return given_words_; }
-  /// HostEnv::params.
+  /// HostEnv::params. Formulas see no inputs.
   const std::vector<HostValue>& host_values() const { return host_values_; }
 
  private:
@@ -55,5 +55,32 @@ class ParameterValues {
   std::vector<std::uint64_t> given_words_;
   std::vector<HostValue> host_values_;
 };
+
+struct ConstTensorView;
+
+/// Which inputs of a program have values. Values hold for one step: that of the first call that
+/// uses them. So a call never takes weights or a learning rate of another step.
+class GivenInputs {
+ public:
+  enum class Of : std::uint8_t { All, ScalarsOnly };
+  explicit GivenInputs(const ProgramInfo& info, Of which = Of::All);
+
+  /// Notes that the input has a value, and forgets those of a step that has begun. Other names are
+  /// of no concern.
+  void note(std::string_view name);
+  /// Begins a call of the step. Errors: InvalidArgument, naming the first input without a value.
+  Status use(std::uint64_t step);
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<bool> has_value_;  // by name
+  std::optional<std::uint64_t> step_;
+};
+
+/// Finds an array among the inputs. Errors: InvalidArgument, with the inputs that there are.
+Result<std::uint32_t> find_input_array(const ProgramInfo& info, std::string_view name);
+/// Checks an array of `num_elems` elements for the input of a tensor of `wanted`. Errors:
+/// InvalidArgument (another number of elements, a type that sessions do not take, null).
+Status check_input_array(std::string_view name, const ConstTensorView& array, std::int64_t wanted);
 
 }  // namespace cinch::rt

@@ -212,6 +212,7 @@ Status copy_slice(const StateSlice& own, const StateFile& of_own, const StateSli
 
 bool has_elementwise_states(const ProgramInfo& info) {
   return std::ranges::all_of(info.states, [&](const StateInfo& state) {
+    if (state.is_input) return true;
     return state.type.rank == 1 && info.exprs->node(state.type.dims[0]).op == HostOp::N;
   });
 }

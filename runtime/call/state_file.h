@@ -31,12 +31,14 @@ struct StateView {
   std::span<const std::uint8_t> bytes;
 };
 
-/// `states` are the stored bytes of each state, by index of ProgramInfo::states.
+/// Views of the states that are saved, in order. `states` are the stored bytes of each state, by
+/// index of ProgramInfo::states.
 template <typename States>
 std::vector<StateView> state_views(const ProgramInfo& info, const States& states) {
   std::vector<StateView> views;
   views.reserve(info.states.size());
   for (std::size_t i = 0; i < info.states.size(); ++i) {
+    if (info.states[i].is_input) continue;
     views.push_back({info.states[i].name, dtype_name(info.states[i].type.dtype), states[i]});
   }
   return views;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include "runtime/call/list_call.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/log.h"
 #include "runtime/core/numbers/parse_number.h"
@@ -131,18 +133,23 @@ Result<const ParamInfo*> find_parameter(const std::vector<ParamInfo>& params,
 }
 
 Status check_parameter(const ParamInfo& param, double value) {
+  const std::string_view noun = param.is_input ? "input" : "parameter";
+  if (param.is_input && !std::isfinite(value)) {
+    return fail(ErrorKind::OutOfRange,
+                fmt::format("input {} = {} is not finite", param.name, value));
+  }
   if (!is_value_of(param.dtype, value)) {
-    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is not a value of {}",
+    return fail(ErrorKind::OutOfRange, fmt::format("{} {} = {} is not a value of {}", noun,
                                                    param.name, value, dtype_name(param.dtype)));
   }
   if (!param.words.empty() && (value < 0 || value >= static_cast<double>(param.words.size()))) {
     return fail(ErrorKind::OutOfRange,
-                fmt::format("parameter {} = {} is outside {{{}}}, whose words are "
+                fmt::format("{} {} = {} is outside {{{}}}, whose words are "
                             "numbered from 0 on",
-                            param.name, value, words_text(param)));
+                            noun, param.name, value, words_text(param)));
   }
   if (param.range && !is_within(*param.range, param.dtype, value)) {
-    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is outside {}", param.name,
+    return fail(ErrorKind::OutOfRange, fmt::format("{} {} = {} is outside {}", noun, param.name,
                                                    outside_text(*param.range, param.dtype, value),
                                                    range_text(param.dtype, *param.range)));
   }
@@ -174,8 +181,72 @@ void ParameterValues::update(std::size_t index, double value) {
   values_[index] = value;
   const DType dtype = params_[index].dtype;
   words_[index] = kernel_word(dtype, value);
+  // Neither formulas nor `decode` depend on an input.
+  if (params_[index].is_input) value = params_[index].default_value;
   given_words_[index] = kernel_word(is_float(dtype) ? kF64 : dtype, value);
   host_values_[index] = make_param_value(dtype, host_types_[index], value);
+}
+
+GivenInputs::GivenInputs(const ProgramInfo& info, Of which) {
+  for (const ParamInfo& param : info.params) {
+    if (param.is_input) names_.push_back(param.name);
+  }
+  for (const StateInfo& state : info.states) {
+    if (state.is_input && which == Of::All) names_.push_back(state.name);
+  }
+  has_value_.resize(names_.size());
+}
+
+void GivenInputs::note(std::string_view name) {
+  const auto at = std::ranges::find(names_, name);
+  if (at == names_.end()) return;
+  if (step_) has_value_.assign(names_.size(), false);
+  step_.reset();
+  has_value_[static_cast<std::size_t>(at - names_.begin())] = true;
+}
+
+Status GivenInputs::use(std::uint64_t step) {
+  if (names_.empty()) return Ok{};
+  const bool is_of_step = !step_ || *step_ == step;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (is_of_step && has_value_[i]) continue;
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("the input {} has no value in step {}: hand it over with the gradient, "
+                            "in every step",
+                            names_[i], step));
+  }
+  step_ = step;
+  return Ok{};
+}
+
+Result<std::uint32_t> find_input_array(const ProgramInfo& info, std::string_view name) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < info.states.size(); ++i) {
+    if (!info.states[i].is_input) continue;
+    if (info.states[i].name == name) return i;
+    names.push_back(info.states[i].name);
+  }
+  const bool is_scalar = std::ranges::any_of(
+      info.params, [&](const ParamInfo& param) { return param.is_input && param.name == name; });
+  const std::string what =
+      is_scalar       ? "is a number, not an array"
+      : names.empty() ? "is not an input of " + info.name
+                      : fmt::format("is not an input of {}, which has {}", info.name,
+                                    fmt::join(names, ", "));
+  return fail(ErrorKind::InvalidArgument, fmt::format("{} {}", name, what));
+}
+
+Status check_input_array(std::string_view name, const ConstTensorView& array, std::int64_t wanted) {
+  Status status = check_tensor_dtype(array.dtype);
+  if (status && array.num_elems != wanted) {
+    status = fail(ErrorKind::InvalidArgument,
+                  fmt::format("{} elements, the tensor has {}", array.num_elems, wanted));
+  }
+  if (status && array.data == nullptr && wanted > 0) {
+    status = fail(ErrorKind::InvalidArgument, "a null array");
+  }
+  if (!status) status.error().message = fmt::format("input {}: {}", name, status.error().message);
+  return status;
 }
 
 }  // namespace cinch::rt

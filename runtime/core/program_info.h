@@ -1,6 +1,7 @@
 // Facts about a program as a whole: parameters, sizes, states, counts and the wire. Plain data that
 // the checked tree, the IR, the kernel program and the image share, so that no stage renames it.
 #pragma once
+#include <algorithm>
 #include <array>
 
 #include "runtime/core/numbers/dtype.h"
@@ -29,6 +30,9 @@ struct ParamInfo {
   double default_value = 0;  // integers are exact below 2^53
   std::optional<ParamRange> range;
   std::vector<std::string> words;  // names of the values 0, 1, …, if they have names
+  // An `input`: its value comes with each call. The default then only stands for one where nobody
+  // calls, as in measurements. No size depends on it.
+  bool is_input = false;
 };
 
 struct ConstantInfo {
@@ -45,6 +49,9 @@ struct SizeInfo {
 struct StateInfo {
   std::string name;  // inner compressors prefix theirs: "inner.residual"
   ArrayType type;
+  // An `input`, such as weights: an array of the tensor's shape that comes with each call. Kernels
+  // only read it, and it is not saved.
+  bool is_input = false;
 };
 
 // A length that is known only after encoding. The HostExpr node Count(i) refers to entry i of the
@@ -129,6 +136,13 @@ struct ProgramInfo {
                            // rounding
   SumCarrier carrier;
 
+  /// Does a call take inputs besides the gradient?
+  bool has_inputs() const {
+    return std::ranges::any_of(params, &ParamInfo::is_input) ||
+           std::ranges::any_of(states, &StateInfo::is_input);
+  }
+  /// Has it states that are kept from call to call?
+  bool has_states() const { return !std::ranges::all_of(states, &StateInfo::is_input); }
   /// May partial sums be encoded and decoded again on the way to the whole sum? A finish that is
   /// not linear (a vote) would then compute something else.
   bool takes_partial_sums() const { return has_sync || !has_finish || is_finish_linear; }

@@ -41,7 +41,8 @@ ProgramBuffers::ProgramBuffers(const ProgramImage& image, const MemorySource& me
       bytes_(image.buffers.size(), 0),
       own_(make_buffers(image.buffers.size(), memory, MemoryUse::Workspace)),
       states_(make_buffers(image.info.states.size(), memory, MemoryUse::State)),
-      states_next_(make_buffers(image.info.states.size(), memory, MemoryUse::State)) {}
+      states_next_(make_buffers(image.info.states.size(), memory, MemoryUse::State)),
+      inputs_(image.info.states.size(), nullptr) {}
 
 Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) {
   std::fill(pointers_.begin(), pointers_.end(), nullptr);
@@ -62,6 +63,11 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
   if (buffer.role == BufferRole::Gradient || buffer.role == BufferRole::Output ||
       buffer.role == BufferRole::Field)
     return Ok{};
+  if (buffer.role == BufferRole::State && image_.info.states[buffer.role_index].is_input) {
+    // const_cast: the table of buffers has one type for all.
+    pointers_[index] = const_cast<void*>(inputs_[buffer.role_index]);
+    return Ok{};
+  }
 
   AlignedBuffer* memory = &own_[index];
   if (buffer.role == BufferRole::State || buffer.role == BufferRole::StateInPlace) {
@@ -108,6 +114,13 @@ Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes)
     state_bytes_ += memory.size_bytes();
   }
   return Ok{};
+}
+
+Result<std::span<std::uint8_t>> ProgramBuffers::own_input(std::uint32_t state,
+                                                          std::int64_t size_bytes) {
+  CINCH_TRY(states_[state].resize(size_bytes));
+  bind_input(state, states_[state].data());
+  return states_[state].bytes();
 }
 
 Status ProgramBuffers::bind(BufferRole role, std::uint32_t role_index, void* memory,

@@ -88,6 +88,12 @@ class ProgramBuffers {
   std::uint32_t count(std::uint32_t index) const;
   void set_count(std::uint32_t index, std::uint32_t value);
 
+  /// Points an input's buffers, in this call and later ones, at the caller's memory, which kernels
+  /// only read.
+  void bind_input(std::uint32_t state, const void* memory) { inputs_[state] = memory; }
+  /// Own memory for an input that the caller has in another form. Errors: OutOfMemory.
+  Result<std::span<std::uint8_t>> own_input(std::uint32_t state, std::int64_t size_bytes);
+
   /// The stored bytes of a state.
   std::span<std::uint8_t> state(std::uint32_t index) { return states_[index].bytes(); }
   std::span<const std::uint8_t> state(std::uint32_t index) const { return states_[index].bytes(); }
@@ -111,6 +117,7 @@ class ProgramBuffers {
   std::vector<std::int64_t> bytes_;
   std::vector<AlignedBuffer> own_;  // by BufferIndex
   std::vector<AlignedBuffer> states_, states_next_;
+  std::vector<const void*> inputs_;  // by state
   std::int64_t state_bytes_ = 0;
 };
 

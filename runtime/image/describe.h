@@ -50,6 +50,7 @@ void describe(auto& a, CountInfo& x) {
 }
 void describe(auto& a, StateInfo& x) {
   a("name", x.name)("type", x.type);
+  a.if_any("is_input", x.is_input);
 }
 void describe(auto& a, ArrayType& x) {
   a("dtype", x.dtype)("rank", x.rank)("rows", x.dims[0])("cols", x.dims[1]);
@@ -60,6 +61,7 @@ void describe(auto& a, ParamRange& x) {
 void describe(auto& a, ParamInfo& x) {
   a("name", x.name)("dtype", x.dtype)("default", x.default_value)("range", x.range);
   a.if_any("words", x.words);
+  a.if_any("is_input", x.is_input);
 }
 void describe(auto& a, FieldInfo& x) {
   a("name", x.name)("type", x.type)("sum", x.sum)("ascending", x.ascending);

@@ -33,6 +33,9 @@ class JsonWriter {
   void if_any(const char* name, std::vector<T>& list) {
     if (!list.empty()) write(out_[name], list);
   }
+  void if_any(const char* name, bool value) {
+    if (value) write(out_[name], value);
+  }
   void if_any(const char* name, std::uint32_t index) {
     if (index != kNoIndex) write(out_[name], index);
   }

@@ -173,6 +173,8 @@ class TableChecks {
     const bool is_second = role == BufferRole::StateInPlace
                                ? has(BufferRole::State, index) || has(BufferRole::StateNext, index)
                                : has(BufferRole::StateInPlace, index);
+    const bool is_written = role == BufferRole::StateNext || role == BufferRole::StateInPlace;
+    require(!is_written || !info_.states[index].is_input, place, "an input that is written");
     const bool is_new = roles_.insert({role, index}).second;
     if (!is_new || (is_state(role) && is_second)) {
       checks_.fault(fmt::format("{}: {} has a buffer already", place, held));
@@ -247,7 +249,8 @@ class TableChecks {
             "buffers", "a count has none");
     const auto has_state = [&](std::size_t i) {
       return has(BufferRole::StateInPlace, i) ||
-             (has(BufferRole::State, i) && has(BufferRole::StateNext, i));
+             (has(BufferRole::State, i) &&
+              (info_.states[i].is_input || has(BufferRole::StateNext, i)));
     };
     require(all(info_.states.size(), has_state), "buffers", "a state has none");
   }

@@ -7,6 +7,7 @@
 
 #include "runtime/core/files/file_bytes.h"
 #include "runtime/session/session_impl.h"
+#include "runtime/session/tensor_convert.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
@@ -23,6 +24,7 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
     : program(std::move(loaded)),
       options(opts),
       parameters(program->info()),
+      given(program->info()),
       runner(opts.runner != nullptr ? *opts.runner : own_runner.emplace(opts.threads)),
       buffers(program->image(), opts.memory),
       code(program->code()),
@@ -42,8 +44,8 @@ Status Session::Impl::start() {
   if (options.only_decodes) return Ok{};
   std::vector<std::int64_t> sizes;
   for (const StateInfo& state : info().states) {
-    const auto size_bytes = TRY(rt::state_bytes(info(), state, env(0)));
-    sizes.push_back(size_bytes);
+    // An input lies in the caller's memory.
+    sizes.push_back(state.is_input ? 0 : TRY(rt::state_bytes(info(), state, env(0))));
   }
   CINCH_TRY(buffers.allocate_states(sizes));
   if (!has(EntryKind::Init) || num_elems() == 0) return Ok{};
@@ -116,7 +118,30 @@ Status Session::set_tuning(const CpuTuning& tuning) {
 }
 
 Status Session::set_parameter(std::string_view name, double value) {
-  return impl_->use([&] { return impl_->parameters.set(name, value); });
+  return impl_->use([&]() -> Status {
+    CINCH_TRY(impl_->parameters.set(name, value));
+    impl_->given.note(name);
+    return Ok{};
+  });
+}
+
+Status Session::Impl::set_input(std::string_view name, const ConstTensorView& array) {
+  CINCH_TRY(check_holds_states(options.only_decodes));
+  const auto index = TRY(find_input_array(info(), name));
+  CINCH_TRY(check_input_array(name, array, num_elems()));
+  if (array.dtype == kF32) {
+    buffers.bind_input(index, array.data);
+  } else {
+    const auto own = TRY(buffers.own_input(index, f32_bytes()));
+    const std::span<float> values(reinterpret_cast<float*>(own.data()), own.size() / sizeof(float));
+    CINCH_TRY(convert_to_f32(array, values, runner, options.cancelled));
+  }
+  given.note(name);
+  return Ok{};
+}
+
+Status Session::set_input(std::string_view name, const ConstTensorView& array) {
+  return impl_->use([&] { return impl_->set_input(name, array); });
 }
 
 Status Session::Impl::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
@@ -201,6 +226,7 @@ Status Session::Impl::keep_states() {
   committed.reset();
   kept.clear();
   for (std::uint32_t i = 0; needs_copies && i < info().states.size(); ++i) {
+    if (info().states[i].is_input) continue;
     const auto bytes = buffers.state(i);
     kept.insert(kept.end(), bytes.begin(), bytes.end());
   }
@@ -212,6 +238,7 @@ Status Session::Impl::take_back_states() {
   if (kept.empty()) return Ok{};
   auto from = kept.cbegin();
   for (std::uint32_t i = 0; i < info().states.size(); ++i) {
+    if (info().states[i].is_input) continue;
     const auto bytes = buffers.state(i);
     std::copy_n(from, bytes.size(), bytes.begin());
     from += static_cast<std::ptrdiff_t>(bytes.size());
@@ -253,6 +280,16 @@ Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> byt
   return impl_->use([&] { return impl_->set_state(index, bytes); });
 }
 
+Status Session::make_up_inputs(const ConstTensorView& array) {
+  for (const ParamInfo& param : info().params) {
+    if (param.is_input) CINCH_TRY(set_parameter(param.name, param.default_value));
+  }
+  for (const StateInfo& state : info().states) {
+    if (state.is_input) CINCH_TRY(set_input(state.name, array));
+  }
+  return Ok{};
+}
+
 std::vector<StateView> Session::Impl::state_views() const {
   std::vector<std::span<const std::uint8_t>> states;
   states.reserve(info().states.size());
@@ -281,8 +318,10 @@ Status Session::set_states(std::span<const std::uint8_t> bytes) {
   return impl_->use([&]() -> Status {
     CINCH_TRY(check_holds_states(impl_->options.only_decodes));
     const auto states = TRY(read_states(bytes, impl_->state_key(), impl_->state_views()));
-    for (std::uint32_t i = 0; i < states.size(); ++i) {
-      CINCH_TRY(impl_->set_state(i, states[i]));
+    auto from = states.begin();
+    for (std::uint32_t i = 0; i < impl_->info().states.size(); ++i) {
+      if (impl_->info().states[i].is_input) continue;
+      CINCH_TRY(impl_->set_state(i, *from++));
     }
     return Ok{};
   });

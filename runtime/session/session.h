@@ -79,7 +79,14 @@ class Session {
 
   /// Binds a run-time parameter for the calls that follow. Errors: InvalidArgument (no such name),
   /// OutOfRange (names parameter, value and range); the old value stays.
+  /// A scalar `input` is set in the same way, for one step (GivenInputs).
   Status set_parameter(std::string_view name, double value);
+  /// Takes an array for an `input`, for one step: f32, f16 or bf16, with the tensor's elements. It
+  /// stays in place until the step's last call. Errors: InvalidArgument (no such input, another
+  /// length or type); nothing changes then.
+  Status set_input(std::string_view name, const ConstTensorView& array);
+  /// As ListSession::make_up_inputs.
+  Status make_up_inputs(const ConstTensorView& array);
 
   /// The largest size in bytes, header included, that a payload can have with the present
   /// parameters. Errors: Overflow.
@@ -202,6 +209,10 @@ class SessionList : public ListSession {
   std::size_t state_bytes() const override;
   std::size_t workspace_bytes() const override;
   Status set_parameter(std::string_view name, double value) override;
+  Status set_input(std::size_t tensor, std::string_view name,
+                   const ConstTensorView& array) override {
+    return (*this)[tensor].set_input(name, array);
+  }
   Status lay_out_payload(std::size_t tensor, std::uint64_t step,
                          PayloadLayout& layout) const override {
     return (*this)[tensor].lay_out_payload(step, layout);

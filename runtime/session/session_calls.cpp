@@ -233,6 +233,7 @@ Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView grad
   narrow = {};
   CINCH_TRY(check_call(EntryKind::Encode));
   CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
+  CINCH_TRY(given.use(step));
   CINCH_TRY(lay_out_payload_bound(info(), env(step), bound));
   CINCH_TRY(payload.resize(bound.size_bytes));
   if (num_elems() == 0) return close_up(false, step);
@@ -343,6 +344,7 @@ Status Session::Impl::finish(std::span<const float> sum, TensorView update, std:
   CINCH_TRY(check_tensor(update.data, update.dtype, update.num_elems));
   if (elems == 0) return Ok{};
   const bool is_custom = has(EntryKind::Finish);
+  if (is_custom) CINCH_TRY(given.use(step));
   const bool has_scratch =
       needs_scratch(EntryKind::Finish, update.dtype, update.data == sum.data());
   auto* values = static_cast<float*>(update.data);

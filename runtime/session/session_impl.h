@@ -38,6 +38,7 @@ struct Session::Impl {
   Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
 
   Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
+  Status set_input(std::string_view name, const ConstTensorView& array);
   Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
   Status take_back();
   Status keep_states();
@@ -117,6 +118,7 @@ struct Session::Impl {
   std::shared_ptr<const LoadedProgram> program;
   SessionOptions options;
   ParameterValues parameters;
+  GivenInputs given;
   std::optional<TaskRunner> own_runner;
   TaskRunner& runner;
   ProgramBuffers buffers;

@@ -29,6 +29,7 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
   CINCH_TRY(check_call(EntryKind::Sync));
   CINCH_TRY(check_tensor(gradient.data, gradient.dtype, gradient.num_elems));
   CINCH_TRY(check_tensor(update.data, update.dtype, update.num_elems));
+  CINCH_TRY(given.use(step));
   if (num_elems() == 0) return std::nullopt;
   const auto values = TRY(as_f32(gradient));
   // The program may read the gradient after it wrote the update, so they must not share memory.

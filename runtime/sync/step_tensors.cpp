@@ -47,6 +47,7 @@ StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& de
       digests_(plan, rank, is_local),
       given_(plan.tensors.size()),
       gradients_(plan.tensors.size()),
+      inputs_(plan.tensors.size()),
       wanted_(plan.tensors.size()),
       updates_(plan.tensors.size()) {}
 
@@ -82,6 +83,24 @@ Status StepTensors::set(std::uint32_t tensor, const ConstTensorView& gradient,
   wanted_[tensor] = updates_[tensor] = update;
   digests_.forget(tensor);
   return Ok{};
+}
+
+Status StepTensors::set_input(std::uint32_t tensor, std::string_view name,
+                              const ConstTensorView& array) {
+  const PlanTensor& of = plan_.tensors[tensor];
+  const Status status = check_input_array(name, array, of.num_elems());
+  if (!status) return fail(status.error().kind, of.name + ": " + status.error().message);
+  std::erase_if(inputs_[tensor], [&](const NamedArray& one) { return one.name == name; });
+  inputs_[tensor].push_back({name, array});
+  return Ok{};
+}
+
+bool StepTensors::has_input(std::uint32_t tensor, std::string_view name) const {
+  return std::ranges::find(inputs_[tensor], name, &NamedArray::name) != inputs_[tensor].end();
+}
+
+void StepTensors::forget_inputs() {
+  for (std::vector<NamedArray>& of : inputs_) of.clear();
 }
 
 Status StepTensors::check_memory(std::uint32_t tensor) const {
@@ -276,6 +295,19 @@ TensorView PieceMemory::update(std::uint32_t piece) const {
   const std::int64_t begin = updated_part(plan_->tensors[of.tensor], rank_).first;
   if (data != nullptr) data += (of.first - begin) * bytes_per_element(tensor.dtype);
   return {data, tensor.dtype, of.num_elems};
+}
+
+Result<ConstTensorView> PieceMemory::input(std::uint32_t piece, std::string_view name) const {
+  const Piece& of = plan_->pieces[piece];
+  if (of.tensor < inputs_.size()) {
+    for (const NamedArray& one : inputs_[of.tensor]) {
+      if (one.name != name) continue;
+      const auto* data = static_cast<const std::uint8_t*>(one.array.data);
+      if (data != nullptr) data += of.first * bytes_per_element(one.array.dtype);
+      return ConstTensorView(data, one.array.dtype, of.num_elems);
+    }
+  }
+  return invalid(fmt::format("the input {} has no value in this step", name));
 }
 
 std::span<std::uint8_t> PieceMemory::bytes_of(std::uint32_t slot) {

@@ -20,6 +20,12 @@
 #include "runtime/plan/plan.h"
 
 namespace cinch::rt {
+/// An array that a tensor's program takes as an `input`.
+struct NamedArray {
+  std::string_view name;
+  ConstTensorView array;
+};
+
 // The part of a step's data that lies in one rank's host memory: the wire, and the user's tensors
 // unless they lie on the rank's device.
 
@@ -31,12 +37,16 @@ class PieceMemory {
   PieceMemory beside() const;
 
   /// Sets the tensors of a step, in the plan's order.
-  void bind(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates) {
+  void bind(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
+            std::span<const std::vector<NamedArray>> inputs = {}) {
     gradients_ = gradients;
     updates_ = updates;
+    inputs_ = inputs;
   }
 
   ConstTensorView gradient(std::uint32_t piece) const;
+  /// The piece's part of an input. Errors: InvalidArgument (it has no value in this step).
+  Result<ConstTensorView> input(std::uint32_t piece, std::string_view name) const;
   /// The update of a piece; only for pieces whose update this rank gets.
   TensorView update(std::uint32_t piece) const;
 
@@ -58,6 +68,7 @@ class PieceMemory {
   std::span<std::uint8_t> wire_;  // in owned_, or another one's
   std::span<const ConstTensorView> gradients_;
   std::span<const TensorView> updates_;
+  std::span<const std::vector<NamedArray>> inputs_;
 };
 
 // Checks the facts that all ranks must share before they synchronise.
@@ -182,6 +193,15 @@ class StepTensors {
   /// is not supported, null, memory of another tensor of the step).
   Status set(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update);
 
+  /// Sets an input of a tensor for the step that begins next or has begun; it stays in place until
+  /// the step ends. Its name outlives this. Errors: InvalidArgument (another number of elements, a
+  /// type that is not supported, null).
+  Status set_input(std::uint32_t tensor, std::string_view name, const ConstTensorView& array);
+  /// Inputs are by tensor; the same memory in every step.
+  std::span<const std::vector<NamedArray>> inputs() const { return inputs_; }
+  bool has_input(std::uint32_t tensor, std::string_view name) const;
+  void forget_inputs();
+
   /// The arrays that tasks work on, by tensor; the same memory in every step.
   std::span<const ConstTensorView> gradients() const { return gradients_; }
   std::span<const TensorView> updates() const { return updates_; }
@@ -217,6 +237,7 @@ class StepTensors {
   std::mutex mutex_;  // shared by both lanes
   TensorFactors factors_;
   std::vector<ConstTensorView> given_, gradients_;
+  std::vector<std::vector<NamedArray>> inputs_;
   std::vector<TensorView> wanted_, updates_;
   MemoryPieces values_;  // by tensor; empty until first needed
 };

@@ -69,6 +69,13 @@ bool SyncSession::Impl::offloads() const {
 // What CPUs encode, every rank decodes.
 Status SyncSession::Impl::check_offload() const {
   if (!offloads()) return Ok{};
+  for (std::size_t t = 0; t < plan().tensors.size(); ++t) {
+    if (!plan().tensors[t].on_cpus || input_arrays[t].empty()) continue;
+    return invalid(fmt::format("{}: the input {} of {} lies on the device, and the plan encodes the "
+                               "tensor on CPUs: use a plan that does not",
+                               plan().tensors[t].name, input_arrays[t].front(),
+                               images[plan().tensors[t].codec]->info.name));
+  }
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& on_cpus = i < options.programs.size() ? options.programs[i] : nullptr;
     const std::string& name = images[i]->info.name;
@@ -96,7 +103,7 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
     const auto& [low, high] = images[i]->fingerprint;
     facts.push_back({"program", program + fmt::format(", fingerprint {:016x}{:016x}", low, high)});
     for (std::size_t p = 0; p < wanted[i].size(); ++p)
-      values += fmt::format("{}{}={}", p == 0 ? "" : " ", info.params[p].name, wanted[i][p]);
+      if (!info.params[p].is_input) values += fmt::format("{}{}={}", values.empty() ? "" : " ", info.params[p].name, wanted[i][p]);
     facts.push_back({"parameters of " + info.name, values.empty() ? "none" : values});
   }
   for (const PlanTensor& tensor : plan().tensors) {
@@ -155,12 +162,53 @@ Status SyncSession::Impl::open_compute() {
   for (const ProgramImage* image : images) is_local.push_back(image->info.is_local);
   tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device, is_local);
   if (options.device) tensors->digests().skip_all();
-  memory->bind(tensors->gradients(), tensors->updates());
+  memory->bind(tensors->gradients(), tensors->updates(), tensors->inputs());
+  return Ok{};
+}
+
+void SyncSession::Impl::find_inputs() {
+  for (const ProgramImage* image : images)
+    scalars.emplace_back(image->info, GivenInputs::Of::ScalarsOnly);
+  for (const PlanTensor& tensor : plan().tensors) {
+    std::vector<std::string_view>& names = input_arrays.emplace_back();
+    for (std::uint32_t codec = 0; codec < images.size(); ++codec) {
+      const bool is_its = codec == tensor.codec || (tensor.codec != kDense &&
+                                                    codec_carried_by(plan(), codec) == tensor.codec);
+      if (!is_its) continue;
+      for (const StateInfo& state : images[codec]->info.states) {
+        const bool is_new = std::ranges::find(names, state.name) == names.end();
+        if (state.is_input && is_new) names.push_back(state.name);
+      }
+    }
+  }
+}
+
+Status SyncSession::Impl::set_input(std::uint32_t tensor, std::string_view name,
+                                    const ConstTensorView& array) {
+  if (tensor >= input_arrays.size()) return invalid(fmt::format("there is no tensor {}", tensor));
+  const PlanTensor& of = plan().tensors[tensor];
+  if (of.codec == kDense) return Ok{};
+  const auto& names = input_arrays[tensor];
+  const auto at = std::ranges::find(names, name);
+  if (at != names.end()) return tensors->set_input(tensor, *at, array);
+  const auto found = find_input_array(images[of.codec]->info, name);
+  return invalid(of.name + ": " + found.error().message);
+}
+
+Status SyncSession::Impl::check_inputs(std::uint32_t tensor) const {
+  for (const std::string_view name : input_arrays[tensor]) {
+    if (tensors->has_input(tensor, name)) continue;
+    const PlanTensor& of = plan().tensors[tensor];
+    return invalid(fmt::format("{}: {} takes the input {}, an array of the tensor's shape: hand it "
+                               "over in every step, before the gradient",
+                               of.name, images[of.codec]->info.name, name));
+  }
   return Ok{};
 }
 
 Status SyncSession::Impl::start() {
   find_images();
+  find_inputs();
   CINCH_TRY(check_parts());
   for (const ProgramImage* image : images) {
     std::vector<double> values;
@@ -205,10 +253,30 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
     const auto carrier = impl_->carrier_with(codec, name);
     if (carrier) {
       impl_->asked[*carrier] = TRY(impl_->values_with(*carrier, name, value));
+      impl_->scalars[*carrier].note(name);
     }
     impl_->asked[codec] = own;
+    impl_->scalars[codec].note(name);
     return Ok{};
   });
+}
+
+Status SyncSession::set_input(std::uint32_t tensor, std::string_view name,
+                              const ConstTensorView& array) {
+  return guarded_use(impl_->in_use, [&] { return impl_->set_input(tensor, name, array); });
+}
+
+Status SyncSession::make_up_inputs(std::span<const ConstTensorView> arrays) {
+  for (std::uint32_t codec = 0; codec < impl_->images.size(); ++codec) {
+    for (const ParamInfo& param : impl_->images[codec]->info.params) {
+      if (param.is_input) CINCH_TRY(set_parameter(codec, param.name, param.default_value));
+    }
+  }
+  for (std::uint32_t t = 0; t < impl_->input_arrays.size() && t < arrays.size(); ++t) {
+    for (const std::string_view name : impl_->input_arrays[t])
+      CINCH_TRY(set_input(t, name, arrays[t]));
+  }
+  return Ok{};
 }
 
 Result<std::vector<double>> SyncSession::Impl::values_with(std::uint32_t codec,

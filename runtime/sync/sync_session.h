@@ -82,7 +82,18 @@ class SyncSession {
   /// Binds a run-time parameter of one program. The values of rank 0 hold on all ranks from the
   /// next step on. Errors: those of Session::set_parameter; OutOfRange (a payload could be longer
   /// than its room in the plan).
+  /// A scalar `input` of a program is set in the same way, before each step.
   Status set_parameter(std::uint32_t codec, std::string_view name, double value);
+  /// Sets an array that the tensor's program takes as an `input`, for the step that begins next or
+  /// is under way, before the tensor is ready. It lies where gradients lie, has the tensor's
+  /// elements (f32, f16 or bf16), is the same on all ranks, and stays in place until the step ends.
+  /// A tensor that is sent as f32 takes any input and needs none. Errors: InvalidArgument (no such
+  /// tensor or input, another length or type); nothing changes then.
+  Status set_input(std::uint32_t tensor, std::string_view name, const ConstTensorView& array);
+
+  /// Sets all inputs for a measurement: numbers of their ranges, and for arrays what is given, by
+  /// tensor. Errors: those of set_input.
+  Status make_up_inputs(std::span<const ConstTensorView> arrays);
 
   /// Synchronises once. All ranks call it with the same step. `gradients` and `updates` are by the
   /// plan's tensors: f32, f16 or bf16; an update may be its gradient's memory. They lie in host

@@ -111,6 +111,10 @@ struct SyncSession::Impl {
   /// Does this rank, which has a GPU, encode tensors on its CPUs?
   bool offloads() const;
   Status check_offload() const;
+  void find_inputs();
+  Status set_input(std::uint32_t tensor, std::string_view name, const ConstTensorView& array);
+  /// Errors: InvalidArgument, naming the tensor and the first input without a value.
+  Status check_inputs(std::uint32_t tensor) const;
   std::vector<CommonFact> common_facts() const;
   /// The codec's values with one of them changed. Errors: those of SyncSession::set_parameter.
   Result<std::vector<double>> values_with(std::uint32_t codec, std::string_view name,
@@ -173,6 +177,9 @@ struct SyncSession::Impl {
   // By codec and parameter: values set here, values that the running step began with, bound values.
   std::vector<std::vector<double>> asked, wanted, bound;
   std::vector<double> shared;
+  std::vector<GivenInputs> scalars;  // by codec: inputs that are numbers
+  // By tensor: the names of arrays that its program, and what carries its sums, take.
+  std::vector<std::vector<std::string_view>> input_arrays;
   std::string phase;
   std::optional<Error> failure;  // of an earlier step
   // One more than the last step that succeeded, here or before saving

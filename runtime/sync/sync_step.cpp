@@ -35,6 +35,13 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   if (wanted_options.measures_errors && options.device && options.device->has_tensors) {
     return invalid("errors of tensors in a device's memory are not measured");
   }
+  for (std::uint32_t codec = 0; codec < scalars.size(); ++codec) {
+    Status given = scalars[codec].use(step);
+    if (given) continue;
+    // The other ranks would wait for this one.
+    give_up({given.error().kind, images[codec]->info.name + ": " + given.error().message});
+    return tl::unexpected<Error>(*failure);
+  }
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
   if (!status) return status;  // nothing has begun: another scale may be used next
@@ -80,7 +87,7 @@ Status SyncSession::Impl::apply_parameters() {
     const auto& params = images[codec]->info.params;
     for (std::size_t i = 0; i < params.size(); ++i, ++next) {
       wanted[codec][i] = *next;
-      if (bound[codec][i] == *next) continue;
+      if (bound[codec][i] == *next && !params[i].is_input) continue;
       CINCH_TRY(compute->set_parameter(codec, params[i].name, *next));
       bound[codec][i] = *next;
     }
@@ -97,7 +104,8 @@ Status SyncSession::Impl::set_ready(std::uint32_t tensor, const ConstTensorView&
   } else if (is_ready[tensor] != 0) {
     status = invalid(fmt::format("tensor {} is ready twice", plan().tensors[tensor].name));
   } else {
-    status = tensors->set(tensor, gradient, update);
+    status = check_inputs(tensor);
+    if (status) status = tensors->set(tensor, gradient, update);
     if (status && how.measures_errors) status = errors->keep(tensor, gradient);
   }
   if (!status) {
@@ -121,6 +129,7 @@ Result<StepOutcome> SyncSession::Impl::finish() {
   auto outcome =
       end_step(is_in_parts ? runner->join() : runner->run([this] { return open_step(); }));
   is_under_way = false;
+  tensors->forget_inputs();
   if (!outcome) give_up(outcome.error());
   return outcome;
 }

@@ -22,6 +22,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 #include "tests/programs/harness/oracle.h"
 
 namespace {
@@ -108,6 +109,7 @@ Victim::Victim(const ir::Program& program, std::shared_ptr<const rt::LoadedProgr
       parameters_(session_.info()),
       expected_(expected_payload(session_.image(), options, parameters_, kStep)) {
   const auto gradient = make_gradient(DataKind::Normal, session_.num_elems(), 5);
+  if (!give_inputs(session_)) fail("no inputs");
   const auto payload = session_.encode(gradient, kStep);
   if (!payload) fail("encode: " + payload.error().message);
   good_.assign(payload->begin(), payload->end());

@@ -17,6 +17,7 @@
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 
 namespace cinch::testing {
 namespace {
@@ -50,6 +51,7 @@ class Comparison {
   void run_step(DataKind data, std::uint64_t step) {
     step_ = step;
     const auto gradient = make_gradient(data, options_.rows * options_.cols, step + 3);
+    ASSERT_TRUE(give_inputs(*session_));
     const auto view = session_->encode(gradient, step);
     if (!view && view.error().kind == rt::ErrorKind::CheckFailed) return;  // as the program demands
     ASSERT_TRUE(view) << view.error().message;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 #include "tests/programs/harness/sessions.h"
 
 namespace cinch::testing {
@@ -38,6 +39,7 @@ class Ranks {
   std::vector<float> step(const Gradients& gradients) {
     std::vector<float> sum(gradients[0].size(), 0.0f), update(sum.size());
     for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
+      EXPECT_TRUE(give_inputs(*sessions_[rank]));
       const auto payload = sessions_[rank]->encode(gradients[rank], step_);
       EXPECT_TRUE(payload);
       if (payload) EXPECT_TRUE(sessions_[0]->decode_add(*payload, sum, step_));

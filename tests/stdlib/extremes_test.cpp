@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 #include "tests/programs/harness/sessions.h"
 
 namespace cinch::testing {
@@ -51,6 +52,7 @@ bool has_finite_states(const rt::Session& session) {
 
 std::vector<float> encode_and_decode(rt::Session& session, const std::vector<float>& gradient,
                                      std::uint64_t step) {
+  EXPECT_TRUE(give_inputs(session));
   const auto payload = session.encode(gradient, step);
   EXPECT_TRUE(payload) << (payload ? "" : payload.error().message);
   std::vector<float> out(gradient.size());

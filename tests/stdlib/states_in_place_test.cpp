@@ -9,6 +9,7 @@
 
 #include "tests/environment.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 #include "tests/programs/harness/sessions.h"
 
 namespace cinch::testing {
@@ -37,6 +38,7 @@ class Side {
   }
 
   Bytes encode(const std::vector<float>& gradient, std::uint64_t step) {
+    EXPECT_TRUE(give_inputs(*session_));
     const auto payload = session_->encode(gradient, step);
     EXPECT_TRUE(payload) << (payload ? "" : payload.error().message);
     return payload ? Bytes(payload->begin(), payload->end()) : Bytes();

@@ -81,6 +81,13 @@ void add_run_options(CLI::App* command, RunOptions& options) {
   add_json(command, options.json);
 }
 
+void add_inputs(CLI::App* command, std::vector<std::string>& given) {
+  add_value(command, "--with", given, "NAME=VALUE",
+            "values of the program's inputs: a number, or a .npy file of the gradient's shape; "
+            "several, separated by commas, are for successive steps")
+      ->allow_extra_args(false);
+}
+
 void add_state_files(CLI::App* command, RunOptions& options) {
   add_value(command, "--state-in", options.state_in, "FILE", "reads the states to start from");
   add_value(command, "--state-out", options.state_out, "FILE",
@@ -102,6 +109,7 @@ void add_run(Registry& registry) {
   add_value(command, "--payload", options->payload, "FILE", "writes the last payload");
   add_value(command, "--output", options->output, "X.npy", "writes the last decoded gradient");
   add_state_files(command, *options);
+  add_inputs(command, options->given);
   add_value(command, "--show", options->show, "NAME",
             "also prints the values of these names of the program in the last step, separated by "
             "commas; the interpreter computes them")
@@ -146,6 +154,7 @@ void add_encode(Registry& registry) {
   add_value(command, "--payload", options->payload, "FILE", "the file to write the payload to")
       ->required();
   add_state_files(command, *options);
+  add_inputs(command, options->given);
   add_run_options(command, *options);
   command->footer("Example: cinch encode onebit --input g.npy --payload g.bin");
 }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <sstream>
 
+#include "compiler/bench/tuning_search.h"
 #include "compiler/driver/codecs/codec.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
@@ -82,6 +84,95 @@ std::vector<std::uint8_t> CodecFactory::sum_payloads(
   return value_or_throw(rt::sum_payloads(expected, views));
 }
 
+InputSource::InputSource(const rt::ProgramInfo& info, const RunOptions& options, Shape shape)
+    : info_(info), first_step_(options.step), makes_up_(options.makes_up_inputs) {
+  for (const std::string& word : options.given) take(word, shape);
+  // Weights that are no gradients of the laws' families, the same everywhere.
+  if (makes_up_ && std::ranges::any_of(info.states, &rt::StateInfo::is_input))
+    made_up_ = bench::made_up_gradient(shape.num_elems());
+}
+
+void InputSource::take(const std::string& word, Shape shape) {
+  const std::size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  const auto param = std::ranges::find(info_.params, name, &rt::ParamInfo::name);
+  const bool is_number = param != info_.params.end() && param->is_input;
+  const bool is_array = std::ranges::any_of(info_.states, [&](const rt::StateInfo& state) {
+    return state.is_input && state.name == name;
+  });
+  if (equals == std::string::npos || (!is_number && !is_array)) {
+    std::vector<std::string> names;
+    for (const rt::ParamInfo& each : info_.params) {
+      if (each.is_input) names.push_back(each.name + "=0.1");
+    }
+    for (const rt::StateInfo& each : info_.states) {
+      if (each.is_input) names.push_back(each.name + "=FILE.npy");
+    }
+    throw UsageError("--with {}: {} {}", word, info_.name,
+                     names.empty() ? "takes only a gradient"
+                                   : fmt::format("takes {}", fmt::join(names, " ")));
+  }
+  std::istringstream values(word.substr(equals + 1));
+  for (std::string value; std::getline(values, value, ',');) {
+    if (is_number) {
+      const double number = value_or_throw(rt::parameter_value(*param, value), "--with");
+      value_or_throw(rt::check_parameter(*param, number), "--with");
+      numbers_[name].push_back(number);
+      continue;
+    }
+    const rt::NpyArray read = read_gradient(value, "");
+    if (read.num_elems() != shape.num_elems()) {
+      throw CommandError(ExitCode::AtFault, "--with {}: {} has {} elements, the gradient has {}",
+                         name, value, read.num_elems(), shape.num_elems());
+    }
+    arrays_[name].push_back(to_f32(view_of(read)));
+  }
+}
+
+void InputSource::refuse_missing(const std::string& name, const char* example) const {
+  throw UsageError("{} takes the input {}: give it with --with {}={}", info_.name, name, name,
+                   example);
+}
+
+namespace {
+
+template <typename T>
+const T& of_step(const std::vector<T>& values, std::uint64_t place) {
+  return values[std::min<std::size_t>(place, values.size() - 1)];
+}
+
+}  // namespace
+
+double InputSource::number(const rt::ParamInfo& param, std::uint64_t step) const {
+  const auto at = numbers_.find(param.name);
+  if (at != numbers_.end()) return of_step(at->second, step - std::min(step, first_step_));
+  if (!makes_up_) refuse_missing(param.name, "0.1");
+  return param.default_value;
+}
+
+std::span<const float> InputSource::array(std::uint32_t state, std::uint64_t step) const {
+  const std::string& name = info_.states[state].name;
+  const auto at = arrays_.find(name);
+  if (at != arrays_.end()) return of_step(at->second, step - std::min(step, first_step_));
+  if (!makes_up_) refuse_missing(name, "FILE.npy");
+  return made_up_;
+}
+
+void InputSource::set(interp::Inputs& inputs, std::uint64_t step) const {
+  if (!info_.has_inputs()) return;
+  inputs.params.clear();
+  for (const rt::ParamInfo& param : info_.params) inputs.params.push_back(param.default_value);
+  each(
+      step,
+      [&](const std::string& name, double value) {
+        const auto at = std::ranges::find(info_.params, name, &rt::ParamInfo::name);
+        inputs.params[static_cast<std::size_t>(at - info_.params.begin())] = value;
+      },
+      [&](std::uint32_t state, const std::string& /*name*/, std::span<const float> values) {
+        inputs.states[state].bits = interp::from_floats(values).bits;
+      });
+}
+
 // A codec over a session on a device. CPUs use the caller's memory. For a GPU gradients are copied
 // there and payloads back; only the work in between is timed.
 
@@ -129,14 +220,20 @@ std::span<std::uint8_t> bytes_of(std::span<float> values) {
 class DeviceCodec : public Codec {
  public:
   DeviceCodec(std::unique_ptr<rt::ComputeDevice> device, const rt::ListOptions& options,
-              Shape shape)
-      : device_(std::move(device)), tensor_(*device_), other_(*device_), payload_(*device_) {
+              Shape shape, InputSource inputs)
+      : device_(std::move(device)),
+        tensor_(*device_),
+        other_(*device_),
+        payload_(*device_),
+        given_(*device_),
+        inputs_(std::move(inputs)) {
     const rt::ListTensor tensor{shape.rows, shape.cols};
     list_ = list_or_throw(device_->open(0, options, {&tensor, 1}));
     if (!device_->is_host()) collect();
   }
 
   std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
+    give_inputs(step);
     const rt::ConstTensorView from = bring(gradient);
     rt::PayloadSlot slot;
     if (!device_->is_host()) {
@@ -159,6 +256,7 @@ class DeviceCodec : public Codec {
   }
 
   void finish(std::span<float> sum, std::uint64_t step) override {
+    if (list_->info().has_finish) give_inputs(step);
     const rt::ConstTensorView view = bring(rt::ConstTensorView(sum));
     const std::span from(static_cast<float*>(const_cast<void*>(view.data)), sum.size());
     const rt::TensorView to = room_for(sum);
@@ -171,6 +269,7 @@ class DeviceCodec : public Codec {
     std::optional<rt::RankTurn> turn;
     if (device_->turns() != nullptr) turn.emplace(ranks, *device_->turns());
     rt::RankExchange& others = turn ? *turn : ranks;
+    give_inputs(step);
     const rt::ConstTensorView from = bring(gradient);
     const rt::TensorView to = room_for(update);
     run([&] { value_or_throw(list_->sync(0, from, to, step, others)); });
@@ -207,6 +306,24 @@ class DeviceCodec : public Codec {
     device_ms_ = std::chrono::duration<double, std::milli>(end - start).count();
   }
 
+  void give_inputs(std::uint64_t step) {
+    inputs_.each(
+        step,
+        [&](const std::string& name, double value) {
+          value_or_throw(list_->set_parameter(name, value));
+        },
+        [&](std::uint32_t /*state*/, const std::string& name, std::span<const float> values) {
+          rt::ConstTensorView array(values);
+          // The list copies it before the next one comes.
+          if (!device_->is_host()) {
+            const auto* const bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+            array.data = given_.copy_in({bytes, values.size_bytes()});
+          }
+          value_or_throw(list_->set_input(0, name, array));
+          value_or_throw(device_->wait());
+        });
+  }
+
   rt::TensorOutcome collect() {
     rt::TensorOutcome outcome = value_or_throw(list_->collect()).at(0);
     value_or_throw(outcome.status);
@@ -236,7 +353,8 @@ class DeviceCodec : public Codec {
   }
 
   std::unique_ptr<rt::ComputeDevice> device_;
-  DeviceBuffer tensor_, other_, payload_;
+  DeviceBuffer tensor_, other_, payload_, given_;
+  InputSource inputs_;
   std::unique_ptr<rt::ListSession> list_;
   std::optional<double> device_ms_;
 };
@@ -245,6 +363,7 @@ class DeviceCodec : public Codec {
 
 std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
                                           std::uint32_t world) const {
+  InputSource inputs(info(), options_, shape);
   if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
   parameters_of(info(), bindings_);
   rt::ListOptions options{.world = world,
@@ -261,7 +380,7 @@ std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
   } else {
     device = rt::open_cpu_device({{loaded_}, options_.execution.threads, Cancellable::flag()});
   }
-  return std::make_unique<DeviceCodec>(std::move(device), options, shape);
+  return std::make_unique<DeviceCodec>(std::move(device), options, shape, std::move(inputs));
 }
 
 }  // namespace cinch::driver

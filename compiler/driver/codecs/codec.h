@@ -2,10 +2,12 @@
 // device, or by the interpreter.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 
 #include "compiler/driver/options.h"
+#include "compiler/interp/interp.h"
 #include "compiler/ir/ir.h"
 #include "dsl/sema/sema.h"
 #include "runtime/call/list_call.h"
@@ -50,6 +52,41 @@ Distance distance(std::span<const float> x, std::span<const float> y);
 /// square. Throws CommandError if the
 /// elements are not a multiple of the request.
 std::int64_t matrix_columns(std::int64_t elements, std::optional<std::int64_t> asked);
+
+// The inputs of a program besides the gradient: what the user gives, a value for each step or one
+// for all, or made-up values.
+class InputSource {
+ public:
+  // Throws CommandError for a name that the program does not have, or a file that does not fit.
+  InputSource(const rt::ProgramInfo& info, const RunOptions& options, Shape shape);
+
+  // Calls on_number(name, value) and on_array(index of the state, name, values). Throws
+  // CommandError (Usage) if an input is missing.
+  template <typename OnNumber, typename OnArray>
+  void each(std::uint64_t step, const OnNumber& on_number, const OnArray& on_array) const {
+    for (const rt::ParamInfo& param : info_.params) {
+      if (param.is_input) on_number(param.name, number(param, step));
+    }
+    for (std::uint32_t i = 0; i < info_.states.size(); ++i) {
+      if (info_.states[i].is_input) on_array(i, info_.states[i].name, array(i, step));
+    }
+  }
+  // Sets them for the interpreter, whose states are there.
+  void set(interp::Inputs& inputs, std::uint64_t step) const;
+
+ private:
+  double number(const rt::ParamInfo& param, std::uint64_t step) const;
+  std::span<const float> array(std::uint32_t state, std::uint64_t step) const;
+  void take(const std::string& word, Shape shape);
+  [[noreturn]] void refuse_missing(const std::string& name, const char* example) const;
+
+  const rt::ProgramInfo& info_;
+  std::uint64_t first_step_ = 0;
+  bool makes_up_ = false;
+  std::map<std::string, std::vector<double>> numbers_;  // by step
+  std::map<std::string, std::vector<std::vector<float>>> arrays_;
+  std::vector<float> made_up_;
+};
 
 // All calls throw CommandError if the runtime returns an error.
 class Codec {

@@ -54,7 +54,9 @@ class InterpreterCodec : public Codec {
  public:
   InterpreterCodec(std::shared_ptr<const ir::Program> program, const RunOptions& options,
                    Shape shape, std::uint32_t worker, std::uint32_t world)
-      : program_(std::move(program)), parameters_(program_->info) {
+      : program_(std::move(program)),
+        parameters_(program_->info),
+        given_(program_->info, options, shape) {
     inputs_.rows = shape.rows;
     inputs_.cols = shape.cols;
     inputs_.draw.seed = options.seed;
@@ -162,6 +164,7 @@ class InterpreterCodec : public Codec {
   }
   interp::Inputs inputs_of(rt::ConstTensorView gradient, std::uint64_t step) const {
     interp::Inputs inputs = inputs_at(step);
+    given_.set(inputs, step);
     inputs.gradient = to_f32(gradient);
     return inputs;
   }
@@ -207,6 +210,7 @@ class InterpreterCodec : public Codec {
 
   std::shared_ptr<const ir::Program> program_;
   rt::ParameterValues parameters_;
+  InputSource given_;
   interp::Inputs inputs_;  // the same for every call
   std::vector<interp::Array> states_;
 };

@@ -103,6 +103,7 @@ SurveyFigures try_program(const std::string& program, const SurveyOptions& optio
   run.program.program = program;
   run.execution = options.execution;
   run.seed = options.seed;
+  run.makes_up_inputs = true;
   const CodecFactory factory(run);
   const bool is_matrix = factory.info().is_matrix;
   if (is_matrix && std::ranges::none_of(tensors, &SurveyTensor::is_matrix)) {

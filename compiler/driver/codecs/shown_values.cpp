@@ -1,6 +1,8 @@
 // Values of names, by the interpreter.
 #include "compiler/driver/codecs/shown_values.h"
 
+#include "compiler/driver/codecs/codec.h"
+
 #include <algorithm>
 #include <map>
 
@@ -85,6 +87,7 @@ std::vector<ShownValue> ValueViewer::values(const RunOptions& options,
   inputs.world = options.world;
   inputs.call_extern = codegen::call_extern;
   inputs.states = value_or_throw(interp::initial_states(program_, inputs));
+  const InputSource given(program_.info, options, shape);
   const bool has_sync = program_.info.has_sync;
   const auto body = has_sync ? ir::FunctionKind::Sync : ir::FunctionKind::Encode;
   Latest in_body, in_decode;
@@ -92,6 +95,7 @@ std::vector<ShownValue> ValueViewer::values(const RunOptions& options,
   for (std::size_t i = 0; i < steps.size(); ++i) {
     inputs.gradient = to_f32(view_of(steps[i]));
     inputs.draw.step = options.step + i;
+    given.set(inputs, inputs.draw.step);
     in_body.clear();
     if (shape.num_elems() > 0) out = run(program_, body, inputs, in_body);
     if (shape.num_elems() > 0) inputs.states = out.states;

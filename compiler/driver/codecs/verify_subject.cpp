@@ -32,21 +32,26 @@ auto as_result(const Call& call) -> rt::Result<decltype(call())> {
   }
 }
 
-std::vector<verify::Bytes> states_of(Codec& codec) {
+// An input keeps nothing.
+std::vector<verify::Bytes> states_of(Codec& codec, const rt::ProgramInfo& info) {
   const verify::Bytes file = codec.states_as_bytes();
   const rt::StateFile states = value_or_throw(rt::parse_states(file));
   std::vector<verify::Bytes> bytes;
-  bytes.reserve(states.states.size());
-  for (const rt::StateView& state : states.states) {
-    bytes.emplace_back(state.bytes.begin(), state.bytes.end());
+  bytes.resize(info.states.size());
+  auto saved = states.states.begin();
+  for (std::size_t i = 0; i < info.states.size(); ++i) {
+    if (info.states[i].is_input) continue;
+    bytes[i].assign(saved->bytes.begin(), saved->bytes.end());
+    ++saved;
   }
   return bytes;
 }
 
 class CodecTensor : public verify::Tensor {
  public:
-  CodecTensor(std::unique_ptr<Codec> codec, const verify::TensorRequest& request)
-      : codec_(std::move(codec)), request_(request) {}
+  CodecTensor(std::unique_ptr<Codec> codec, const rt::ProgramInfo& info,
+              const verify::TensorRequest& request)
+      : codec_(std::move(codec)), info_(info), request_(request) {}
 
   rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
     request_.require_time();
@@ -70,7 +75,7 @@ class CodecTensor : public verify::Tensor {
   rt::Result<std::int64_t> payload_bound(std::uint64_t step) override {
     return as_result([&] { return codec_->payload_bound(step); });
   }
-  std::vector<verify::Bytes> states() override { return states_of(*codec_); }
+  std::vector<verify::Bytes> states() override { return states_of(*codec_, info_); }
 
  protected:
   Codec& codec() { return *codec_; }
@@ -78,6 +83,7 @@ class CodecTensor : public verify::Tensor {
 
  private:
   std::unique_ptr<Codec> codec_;
+  const rt::ProgramInfo& info_;
   verify::TensorRequest request_;
 };
 
@@ -109,6 +115,7 @@ class CodecRanks : public verify::Ranks {
  public:
   CodecRanks(const verify::TensorRequest& request, const CodecFactory& factory)
       : group_(factory, {request.shape.rows, request.shape.cols}, request.world),
+        info_(factory.info()),
         request_(request) {}
 
   rt::Result<std::vector<std::vector<float>>> sync(std::span<const std::vector<float>> gradients,
@@ -121,13 +128,14 @@ class CodecRanks : public verify::Ranks {
     std::vector<std::vector<verify::Bytes>> all;
     all.reserve(group_.world());
     for (std::uint32_t rank = 0; rank < group_.world(); ++rank) {
-      all.push_back(states_of(group_.codec(rank)));
+      all.push_back(states_of(group_.codec(rank), info_));
     }
     return all;
   }
 
  private:
   RankGroup group_;
+  const rt::ProgramInfo& info_;
   verify::TensorRequest request_;
 };
 
@@ -156,9 +164,9 @@ class CodecTarget : public verify::Target {
       const CodecFactory& factory = machine_->factory;
       auto codec = factory.open(shape, request.worker, request.world);
       if (factory.info().has_sync) {
-        return std::make_unique<LoneTensor>(std::move(codec), request);
+        return std::make_unique<LoneTensor>(std::move(codec), factory.info(), request);
       }
-      return std::make_unique<CodecTensor>(std::move(codec), request);
+      return std::make_unique<CodecTensor>(std::move(codec), factory.info(), request);
     });
   }
 
@@ -184,6 +192,7 @@ class CodecTarget : public verify::Target {
 std::shared_ptr<Machine> make_machine(const VerifyOptions& options,
                                       const ExecutionOptions& execution, bool interpret = false) {
   RunOptions run{.program = options.program, .execution = execution, .interpret = interpret};
+  run.makes_up_inputs = true;
   return std::make_shared<Machine>(std::move(run));
 }
 

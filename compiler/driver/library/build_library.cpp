@@ -144,11 +144,27 @@ json parameters_of(const rt::ProgramInfo& info) {
   for (const rt::ConstantInfo& c : info.constants)
     list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
   for (const rt::ParamInfo& p : info.params) {
+    if (p.is_input) continue;
     list.push_back({{"name", p.name},
                     {"type", dtype_name(p.dtype)},
                     {"value", p.default_value},
                     {"constant", false},
                     {"range", p.range ? json(rt::range_text(p.dtype, *p.range)) : json()}});
+  }
+  return list;
+}
+
+json inputs_of(const rt::ProgramInfo& info) {
+  json list = json::array();
+  for (const rt::ParamInfo& p : info.params) {
+    if (p.is_input)
+      list.push_back({{"name", p.name},
+                      {"type", dtype_name(p.dtype)},
+                      {"range", p.range ? json(rt::range_text(p.dtype, *p.range)) : json()}});
+  }
+  for (const rt::StateInfo& s : info.states) {
+    if (s.is_input)
+      list.push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}, {"range", json()}});
   }
   return list;
 }
@@ -178,8 +194,9 @@ json compressor_of(const std::string& name, rt::ProgramInfo& info) {
                  {"matrix", info.is_matrix},
                  {"parameters", parameters_of(info)},
                  {"states", json::array()}};
+  if (info.has_inputs()) report["inputs"] = inputs_of(info);
   for (const rt::StateInfo& s : info.states)
-    report["states"].push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}});
+    if (!s.is_input) report["states"].push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}});
   if (info.has_sync) {
     report["aggregation"] = "sync";
     return report;

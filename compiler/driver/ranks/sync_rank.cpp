@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "compiler/bench/tuning_search.h"
 #include "compiler/driver/process/files.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/sync_rank.h"
@@ -29,6 +30,7 @@ class SyncRank {
       report_.updates.emplace_back(static_cast<std::size_t>(gradient.num_elems));
     }
     updates_.assign(report_.updates.begin(), report_.updates.end());
+    make_up_weights();
   }
 
   SyncReport run() {
@@ -52,6 +54,8 @@ class SyncRank {
 
   void take_step(std::uint64_t step) {
     if (*Cancellable::flag()) session_->ask_to_stop();
+    // Weights are the same on all ranks, and the user has no files of them.
+    value_or_throw(session_->make_up_inputs(weights_));
     const std::uint64_t before = transport_.sent_bytes();
     if (options_.ready_seconds.empty()) {
       value_or_throw(session_->step(gradients_, updates_, step));
@@ -189,11 +193,23 @@ class SyncRank {
     return sum;
   }
 
+  void make_up_weights() {
+    const bool has_any = std::ranges::any_of(
+        options_.session.programs, [](const auto& p) { return p && p->info().has_inputs(); });
+    for (const rt::ConstTensorView& gradient : gradients_) {
+      if (!has_any) break;
+      made_up_.push_back(bench::made_up_gradient(gradient.num_elems));
+      weights_.emplace_back(made_up_.back());
+    }
+  }
+
   const SyncRankOptions& options_;
   const std::vector<rt::ConstTensorView>& gradients_;
   rt::Transport& transport_;
   std::unique_ptr<rt::SyncSession> session_;
   std::uint64_t sent_bytes_ = 0;
+  std::vector<std::vector<float>> made_up_;
+  std::vector<rt::ConstTensorView> weights_;  // views of made_up_
   SyncReport report_;
   std::vector<rt::TensorView> updates_;  // the report's updates
 };

@@ -80,6 +80,7 @@ class Report {
     if (info_.is_matrix) report["columns"] = env_.cols;
     report["parameters"] = parameters();
     report["sizes"] = sizes();
+    report["inputs"] = inputs();
     report["states"] = states();
     report["checks"] = checks();
     report["safety"] = safety();
@@ -122,6 +123,7 @@ class Report {
       list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
     }
     for (const rt::ParamInfo& p : info_.params) {
+      if (p.is_input) continue;
       const json range = p.range ? json(rt::range_text(p.dtype, *p.range)) : json();
       list.push_back({{"name", p.name},
                       {"value", p.default_value},
@@ -253,14 +255,30 @@ class Report {
     return total;
   }
 
+  json inputs() {
+    json list = json::array();
+    for (const rt::ParamInfo& p : info_.params) {
+      if (!p.is_input) continue;
+      const std::string range = p.range ? " in " + rt::range_text(p.dtype, *p.range) : "";
+      list.push_back({{"name", p.name}, {"type", dtype_name(p.dtype) + range}});
+    }
+    for (const rt::StateInfo& state : info_.states) {
+      if (state.is_input)
+        list.push_back({{"name", state.name}, {"type", ir::print_type(info_, state.type)}});
+    }
+    return list;
+  }
+
   json states() {
     json list = json::array();
-    for (const rt::StateInfo& state : info_.states) {
+    for (std::uint32_t i = 0; i < info_.states.size(); ++i) {
+      const rt::StateInfo& state = info_.states[i];
+      if (state.is_input) continue;
       std::int64_t elements = 1;
       for (int d = 0; d < state.type.rank; ++d) elements *= value(state.type.dims[d]);
       const bool is_in_place =
           std::ranges::any_of(kernels_.buffers, [&](const rt::BufferInfo& buffer) {
-            return buffer.role == rt::BufferRole::StateInPlace && buffer.role_index == list.size();
+            return buffer.role == rt::BufferRole::StateInPlace && buffer.role_index == i;
           });
       list.push_back({{"name", state.name},
                       {"type", ir::print_type(info_, state.type)},

@@ -255,6 +255,10 @@ class Explanation {
   }
 
   void add_memory() {
+    for (const json& input : report_["inputs"]) {
+      add("input", fmt::format("{}: {}, with each call", input["name"].get<std::string>(),
+                               input["type"].get<std::string>()));
+    }
     for (const json& state : report_["states"]) {
       add("state",
           fmt::format("{}: {}, {} bytes, {}", state["name"].get<std::string>(),

@@ -93,12 +93,15 @@ module.exports = grammar({
     // ---- items of compressors
 
     compressor_body: $ => seq('{', lines($._item), '}'),
-    _item: $ => choice($.constant, $.size, $.set, $.state, $.wire, $.method, $.claims, $.again),
+    _item: $ => choice($.constant, $.size, $.set, $.state, $.input, $.wire, $.method, $.claims, $.again),
 
     size: $ => seq('size', field('name', $.identifier), '=', field('value', $._expression)),
     set: $ => seq('set', field('target', $.path), '=', field('value', $._expression)),
     state: $ =>
       seq('state', field('name', $.identifier), ':', field('type', $._type), '=', field('initial', $._expression)),
+    input: $ =>
+      seq('input', field('name', $.identifier), ':', field('type', $._type),
+        optional(seq('in', field('range', $.interval)))),
 
     wire: $ => seq('wire', choice($.wire_body, seq(field('inner', $.identifier), '.', 'wire'))),
     wire_body: $ => seq('{', optional(commaList(choice($.count, $.field))), '}'),

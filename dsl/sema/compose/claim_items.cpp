@@ -74,7 +74,8 @@ bool Items::read_claim_args(const Instance& instance, const ast::Call& call, Cla
     if (takes == ClaimTakes::State) {
       const auto* name = std::get_if<ast::NameRef>(&tree()[arg.value].node);
       const auto at = name == nullptr ? instance.names.end() : instance.names.find(name->name.text);
-      bool holds_gradient = at != instance.names.end() && at->second.kind == SymbolKind::State;
+      bool holds_gradient = at != instance.names.end() && at->second.kind == SymbolKind::State &&
+                            !at->second.is_input;
       if (holds_gradient) {
         const Type& state = out_.info.states[at->second.index].type;
         const HostExprId elements =

@@ -21,6 +21,10 @@ void Items::elaborate_items(Instance& instance) {
       if (const auto* node = std::get_if<ast::SizeItem>(&item.node)) {
         elaborate_size(instance, *node);
       }
+      // Among the sizes, so that an input in a later one is reported as such.
+      if (const auto* node = std::get_if<ast::InputItem>(&item.node)) {
+        elaborate_input(instance, *node);
+      }
     });
     each([&](const ast::Item& item) {
       if (const auto* node = std::get_if<ast::SetItem>(&item.node)) elaborate_set(instance, *node);
@@ -120,6 +124,60 @@ void Items::elaborate_state(Instance& instance, const ast::StateItem& node) {
   declare_item(instance, node.name, std::move(symbol));
 }
 
+// Inputs of equal names are one, whichever compressor of the composition declares them: weights are
+// the tensor's, not a compressor's. So their names have no prefix.
+void Items::elaborate_input(Instance& instance, const ast::InputItem& node) {
+  Symbol symbol{.span = node.name.span};
+  const bool is_array = std::holds_alternative<ast::ArrayType>(tree()[node.type].node);
+  const auto made = is_array ? input_array(instance, node) : all_.params.input_scalar(node);
+  if (made) symbol = *made;
+  declare_item(instance, node.name, std::move(symbol));
+}
+
+std::optional<Symbol> Items::input_array(const Instance& instance, const ast::InputItem& node) {
+  const Span span = tree()[node.type].span;
+  const auto type = FOUND(conversions_.type_of(node.type));
+  const Type wanted = instance.is_matrix
+                          ? matrix_type(kF32, pool().rows(), pool().cols())
+                          : vector_type(kF32, pool().n());
+  const bool has_shape = type.dtype == kF32 && type.rank == wanted.rank && !is_by_rows() &&
+                         !instance.has_set_elements &&
+                         prover_.proves_equal(sizes_.num_elems(type), sizes_.num_elems(wanted)) &&
+                         (type.rank == 1 || prover_.proves_equal(type.dims[0], wanted.dims[0]));
+  if (!has_shape || node.range.has_value()) {
+    reporter_.report<DiagKind::InputType>(
+        node.range.has_value() && has_shape ? tree()[node.range].span : span, node.name.text,
+        node.range.has_value() && has_shape ? "a range of an array" : sizes_.type_text(type));
+    return std::nullopt;
+  }
+  const auto taken = std::ranges::find_if(out_.info.params, [&](const rt::ParamInfo& param) {
+    return param.name == node.name.text;
+  });
+  const auto known = std::ranges::find_if(out_.info.states, [&](const rt::StateInfo& state) {
+    return state.is_input && state.name == node.name.text;
+  });
+  const bool is_known = known != out_.info.states.end();
+  if (taken != out_.info.params.end() || (is_known && known->type.rank != type.rank)) {
+    reporter_.report<DiagKind::InputDiffers>(node.name.span, node.name.text,
+                                             sizes_.type_text(type),
+                                             is_known ? sizes_.type_text(known->type)
+                                                      : all_.params.declared_as(*taken));
+    return std::nullopt;
+  }
+  Symbol symbol{.kind = SymbolKind::State, .span = node.name.span};
+  symbol.is_input = true;
+  symbol.noun = "an input";
+  symbol.index = static_cast<std::uint32_t>(known - out_.info.states.begin());
+  if (is_known) return symbol;
+  out_.info.states.push_back({node.name.text, type, true});
+  // Memory begins as zeros; every call brings the values.
+  const Value zero = build_.in_block(span, [&] {
+    return conversions_.fit_to(host_value(pool().const_int(0), span), type, node.name.text, span);
+  });
+  out_.state_inits.push_back(zero.expr);
+  return symbol;
+}
+
 // Compressors that keep what another one loses, and what they may wrap.
 
 namespace {
@@ -148,7 +206,7 @@ const Claim* claim_of(const Instance& instance, ClaimKind kind) {
 
 void Items::find_own_states(const Instance& instance, std::vector<std::string>& found) const {
   for (const auto& [name, symbol] : instance.names) {
-    if (symbol.kind != SymbolKind::State) continue;
+    if (symbol.kind != SymbolKind::State || symbol.is_input) continue;
     const Type& type = out_.info.states[symbol.index].type;
     const HostExprId elements =
         instance.rows ? pool().mul(instance.rows, instance.elements) : instance.elements;

@@ -35,6 +35,10 @@ class Parameters : Part {
   void bind_params(Instance& instance);
   /// The declared values of a parameter. Reports mistakes.
   std::optional<ParamType> declared_type(const ast::Param& param);
+  /// Adds a scalar input, or finds that of another compressor. Reports mistakes.
+  std::optional<Symbol> input_scalar(const ast::InputItem& node);
+  /// What a parameter or input was declared as, as text for messages.
+  static std::string declared_as(const rt::ParamInfo& info);
   /// The values that the parameter takes, as text for messages.
   static std::string takes_text(const ParamType& type);
 
@@ -157,6 +161,8 @@ class Items : Part {
   void elaborate_size(Instance& instance, const ast::SizeItem& node);
   Value first_value(const ast::StateItem& node, const Type& type);
   void elaborate_state(Instance& instance, const ast::StateItem& node);
+  void elaborate_input(Instance& instance, const ast::InputItem& node);
+  std::optional<Symbol> input_array(const Instance& instance, const ast::InputItem& node);
   Instance* inner_named(const ast::Name& name);
   bool has_wire_room(const Instance& instance, std::size_t more, const ast::Name& part);
   void begin_wire_part(Instance& instance, const ast::WireField& node);

@@ -327,6 +327,48 @@ void Parameters::bind_constant(Instance& instance, const ast::Param& param, DTyp
   all_.items.declare_item(instance, param.name, std::move(symbol));
 }
 
+std::string Parameters::declared_as(const rt::ParamInfo& info) {
+  const ParamType type{info.dtype, info.range, info.words};
+  return info.is_input ? takes_text(type) : "the parameter " + info.name;
+}
+
+std::optional<Symbol> Parameters::input_scalar(const ast::InputItem& node) {
+  const ast::Param param{.name = node.name, .type = node.type, .range = node.range};
+  ParamType type = FOUND(declared_type(param));
+  const auto differs = [&](const std::string& known) -> std::optional<Symbol> {
+    reporter_.report<DiagKind::InputDiffers>(node.name.span, node.name.text, takes_text(type),
+                                             known);
+    return std::nullopt;
+  };
+  for (const rt::StateInfo& state : out_.info.states) {
+    if (state.is_input && state.name == node.name.text)
+      return differs(sizes_.type_text(state.type));
+  }
+  Symbol symbol{.kind = SymbolKind::Param, .span = node.name.span};
+  symbol.value.type = scalar_type(type.dtype);
+  symbol.is_input = true;
+  symbol.noun = "an input";
+  const auto known = std::ranges::find(out_.info.params, node.name.text, &rt::ParamInfo::name);
+  symbol.index = static_cast<std::uint32_t>(known - out_.info.params.begin());
+  if (known == out_.info.params.end()) {
+    const double value = stand_in(type).to_double();
+    out_.info.params.push_back({node.name.text, type.dtype, value, type.range, type.words, true});
+    out_.declared_defaults.push_back(value);
+  } else {
+    if (!known->is_input || known->dtype != type.dtype || known->words != type.words)
+      return differs(declared_as(*known));
+    known->range = rt::intersection(known->range, type.range);
+    type.range = known->range;
+    known->default_value = stand_in(type).to_double();
+    if (known->range && !rt::is_within(*known->range, known->dtype, known->default_value)) {
+      return mistake<DiagKind::EmptyRange>(node.name.span, rt::range_text(*known->range));
+    }
+    out_.declared_defaults[symbol.index] = known->default_value;
+  }
+  prover_.set_param_range(symbol.index, type.range);
+  return symbol;
+}
+
 void Parameters::add_param(Instance& instance, const ast::Param& param, const ParamType& type,
                            double value, std::optional<double> declared_default) {
   Symbol symbol{.kind = SymbolKind::Param,

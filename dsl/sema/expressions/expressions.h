@@ -56,6 +56,7 @@ class Expressions : Part {
   void unknown_name(const ast::Name& name);
   /// The value of a symbol at a read of its name.
   Value symbol_value(const Symbol& symbol, const ast::Name& name);
+  Value input_in_decode(const Symbol& symbol, const ast::Name& name);
   Value name_expr(const ast::Name& name);
   /// Runs `body` while these names are visible.
   void with_environment(Environment& env, const std::function<void()>& body);

@@ -78,6 +78,14 @@ Value Expressions::builtin_name(const ast::Name& name) {
   return host_value(text == "r" ? pool().rows() : pool().cols(), name.span);
 }
 
+// A payload may be decoded by a session that nobody hands inputs.
+Value Expressions::input_in_decode(const Symbol& symbol, const ast::Name& name) {
+  return error_value(
+      reporter_.report<DiagKind::NotInDecode>(name.span, "the input `" + name.text + "`")
+          .note(symbol.span, "the input")
+          .note("send what `decode` needs in the payload, or use it in `finish`"));
+}
+
 Value Expressions::symbol_value(const Symbol& symbol, const ast::Name& name) {
   switch (symbol.kind) {
     case SymbolKind::Value: {
@@ -94,6 +102,11 @@ Value Expressions::symbol_value(const Symbol& symbol, const ast::Name& name) {
       return value;
     }
     case SymbolKind::State: {
+      if (mode_.body == BodyKind::Decode && symbol.is_input) return input_in_decode(symbol, name);
+      if (symbol.is_input && (mode_.in_host || mode_.in_constant))
+        return mistake<DiagKind::InputOnHost>(name.span, name.text);
+      if (mode_.body == BodyKind::StateInit && symbol.is_input)
+        return mistake<DiagKind::StateInit>(name.span, "an input");
       if (mode_.body == BodyKind::Decode)
         return error_value(
             reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`")
@@ -108,6 +121,11 @@ Value Expressions::symbol_value(const Symbol& symbol, const ast::Name& name) {
     }
     case SymbolKind::Param: {
       const DType dtype = symbol.value.type.dtype;
+      if (symbol.is_input && (mode_.in_host || mode_.in_constant))
+        return mistake<DiagKind::InputOnHost>(name.span, name.text);
+      if (symbol.is_input && mode_.body == BodyKind::Decode) return input_in_decode(symbol, name);
+      if (symbol.is_input && mode_.body == BodyKind::StateInit)
+        return mistake<DiagKind::StateInit>(name.span, "an input");
       if (mode_.in_constant) return mistake<DiagKind::NotConstant>(name.span);
       if (mode_.body == BodyKind::StateInit)
         return mistake<DiagKind::StateInit>(name.span, "a run-time parameter");

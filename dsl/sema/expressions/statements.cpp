@@ -197,6 +197,10 @@ const Symbol* Expressions::assignable(const ast::Assign& node) {
     }
     return nullptr;
   }
+  if (symbol->is_input) {
+    report_not_mutable(name, *symbol);
+    return nullptr;
+  }
   if (symbol->kind == SymbolKind::State && mode_.body == BodyKind::Decode) {
     reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`");
     return nullptr;

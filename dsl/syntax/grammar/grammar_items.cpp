@@ -15,6 +15,9 @@ constexpr auto set_kind = [](auto& ctx) {
 constexpr auto push_path = [](auto& ctx) {
   x3::_val(ctx).path.push_back(TreeBuilder::name_of(x3::_attr(ctx)));
 };
+constexpr auto set_input_range = [](auto& ctx) {
+  x3::_val(ctx).range = builder(ctx).add_interval(x3::_attr(ctx));
+};
 constexpr auto set_item_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3::_attr(ctx)); };
 // An item that only recovered from a mistake does not join the list.
 constexpr auto push_item = [](auto& ctx) {
@@ -24,6 +27,7 @@ constexpr auto push_item = [](auto& ctx) {
 constexpr x3::rule<struct SizeClass, ast::SizeItem> size{"`size`"};
 constexpr x3::rule<struct SetClass, ast::SetItem> set_value{"`set`"};
 constexpr x3::rule<struct StateClass, ast::StateItem> state{"`state`"};
+constexpr x3::rule<struct InputClass, ast::InputItem> input{"`input`"};
 constexpr x3::rule<struct MethodClass, ast::Method> method{"a method"};
 constexpr x3::rule<struct ClaimsClass, ast::Claims> claims{"`claims`"};
 constexpr x3::rule<struct AgainClass, ast::Again> again{"`again`"};
@@ -41,6 +45,9 @@ const auto set_value_def = word("set") > tok::Name[push_path] > tok::Dot > tok::
 const auto state_def = word("state") > tok::Name[set_name<&ast::StateItem::name>] > tok::Colon >
                        type[set<&ast::StateItem::type>] > tok::Assign >
                        expr[set<&ast::StateItem::initial>];
+const auto input_def = (word("input") > tok::Name[set_name<&ast::InputItem::name>] > tok::Colon >
+                        type[set<&ast::InputItem::type>]) >>
+                       -(word("in") > interval[set_input_range]);
 const auto method_word = word("encode")[set_kind<ast::MethodKind::Encode>] |
                          word("decode")[set_kind<ast::MethodKind::Decode>] |
                          word("finish")[set_kind<ast::MethodKind::Finish>] |
@@ -54,7 +61,8 @@ const auto again_def = word("again") > -x3::omit[shared_word][set_true<&ast::Aga
                        expr[set<&ast::Again::carrier>];
 const auto item_def =
     node[const_decl[set_item_node] | size[set_item_node] | set_value[set_item_node] |
-         state[set_item_node] | wire_item[set_item_node] | method[set_item_node] |
+         state[set_item_node] | input[set_item_node] | wire_item[set_item_node] |
+         method[set_item_node] |
          claims[set_item_node] | again[set_item_node]];
 
 const auto end_of_item = named("the end of the item")[tok::End | &tok::RBrace];
@@ -62,7 +70,7 @@ const auto item_line_def = !tok::RBrace >> !tok::EndOfFile >> (x3::eps > item[ad
 const auto items_def = tok::LBrace >> *tok::End >>
                        *(item_line[push_item] >> *tok::End) > tok::RBrace;
 
-BOOST_SPIRIT_DEFINE(size, set_value, state, method, claims, again, item, item_line)
+BOOST_SPIRIT_DEFINE(size, set_value, state, input, method, claims, again, item, item_line)
 
 }  // namespace
 

@@ -320,6 +320,19 @@ cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parame
   });
 }
 
+cinch_status cinch_sync_set_input(cinch_sync* sync, size_t tensor, const char* input,
+                                  const cinch_tensor* array, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) -> CallStatus {
+    if (input == nullptr || array == nullptr) return invalid("input or array is null");
+    CINCH_TRY(check_index(tensor, of.plan_tensors.size(), "tensor"));
+    const auto view = tensor_view(array, 0, of.device);
+    if (!view) {
+      return fail(view.error().status, std::string("input ") + input + ": " + view.error().message);
+    }
+    return done(of.session->set_input(of.plan_tensors[tensor], input, *view));
+  });
+}
+
 cinch_status cinch_sync_step(cinch_sync* sync, uint64_t number, const cinch_tensor* gradients,
                              const cinch_tensor* updates, size_t count, cinch_error* error) {
   return guarded_on(sync, error,

@@ -242,6 +242,7 @@ Status GpuCalls::set_parameter(std::string_view name, double value) {
     core().parameters = before;
   } else {
     ++core().parameters_version;
+    for (GivenInputs& given : core().given) given.note(name);
   }
   return status;
 }

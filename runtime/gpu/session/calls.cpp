@@ -107,9 +107,23 @@ Status GpuCalls::call_with(EntryKind kind, const GpuCallArrays& arrays, std::uin
                            GpuStream on) {
   Status status = check_call(image(), kind, core().options.only_decodes);
   if (status) status = check_step(step);
+  if (status && kind != EntryKind::Decode && kind != EntryKind::DecodeAdd)
+    status = use_inputs(kind, step);
   if (status) status = bind_tensors(kind, arrays.from, arrays.to);
   if (status && kind != EntryKind::Finish) status = bind_payloads(kind, arrays.payloads, step);
   return status ? call(kind, step, on) : status;
+}
+
+Status GpuCalls::use_inputs(EntryKind kind, std::uint64_t step) {
+  if (kind == EntryKind::Finish && !has(EntryKind::Finish)) return Ok{};
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    Status status = core().given[t].use(step);
+    if (status) continue;
+    if (num_tensors() > 1)
+      status.error().message = fmt::format("tensor {}: {}", t, status.error().message);
+    return status;
+  }
+  return Ok{};
 }
 
 Status GpuCalls::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
@@ -118,6 +132,7 @@ Status GpuCalls::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
   if (!made || !made->was_made) {
     return fail(ErrorKind::InvalidArgument, "no call of this kind was made before");
   }
+  if (kind != EntryKind::Decode && kind != EntryKind::DecodeAdd) CINCH_TRY(use_inputs(kind, step));
   const GpuDevice::Scope scope(device());
   CINCH_TRY(check_host_conditions(kind, step));
   if (!made->payloads.empty()) {

@@ -73,6 +73,7 @@ struct GpuSessionCore {
   std::vector<TensorFacts> facts;
   mutable std::vector<HostMemo> memos;  // by tensor
   ParameterValues parameters, largest;
+  std::vector<GivenInputs> given;                                 // by tensor
   std::uint64_t parameters_version = 0;                           // counts changes
   std::array<std::unique_ptr<GpuCallTables>, kNumEntries> calls;  // null: the program cannot
   std::array<GpuCallPlan, kNumEntries> plans;
@@ -237,6 +238,8 @@ class GpuCalls : public GpuSessionPart {
   Result<std::vector<TensorOutcome>> collect(GpuStream from);
 
   // ---- parts of a call ----
+  /// Errors: InvalidArgument (a tensor's input has no value).
+  Status use_inputs(EntryKind kind, std::uint64_t step);
   Status bind_tensors(EntryKind kind, std::span<const GpuAddress> gradients,
                       std::span<const GpuAddress> outputs);
   /// Everything of the tables that follows from parameters and step.

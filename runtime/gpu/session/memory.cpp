@@ -217,6 +217,7 @@ GpuSessionCore::GpuSessionCore(std::shared_ptr<const GpuProgram> loaded, GpuSess
                                shape.tensor, shape.piece, options.machine_ranks}));
   }
   memos.resize(facts.size());
+  given.resize(facts.size(), GivenInputs(program->info()));
 }
 
 BufferIndex GpuSessionCore::buffer_of(BufferRole role, std::uint32_t role_index) const {

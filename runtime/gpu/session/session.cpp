@@ -72,6 +72,15 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
   return impl_->use([&] { return impl_->calls.set_parameter(name, value); });
 }
 
+Status GpuSession::set_input(std::size_t tensor, std::string_view name,
+                             const ConstTensorView& array) {
+  return impl_->use([&]() -> Status {
+    CINCH_TRY(impl_->states.set_input(tensor, name, array, impl_->core.stream));
+    impl_->core.given[tensor].note(name);
+    return Ok{};
+  });
+}
+
 // ---- calls ----
 
 Status GpuSession::encode(std::span<const GpuAddress> gradients,

@@ -92,6 +92,8 @@ class GpuSession : public ListSession {
   /// For the calls that follow. Errors: as Session::set_parameter; OutOfRange where the sizes that
   /// follow from it exceed those that the session was opened for. The old value stays then.
   Status set_parameter(std::string_view name, double value) override;
+  Status set_input(std::size_t tensor, std::string_view name,
+                   const ConstTensorView& array) override;
 
   /// One address per tensor, each at a multiple of the element's size (f32 for decode_add and for
   /// sums). Errors: InvalidArgument, OutOfRange, those of host checks, Device. A tensor whose

@@ -22,6 +22,9 @@ class GpuStates : public GpuSessionPart {
   Result<std::vector<std::vector<std::uint8_t>>> read(std::size_t tensor, GpuStream stream);
   Result<std::vector<std::uint8_t>> as_bytes(std::size_t tensor, GpuStream stream);
   Status set(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
+  /// Copies an input from memory of the device.
+  Status set_input(std::size_t tensor, std::string_view name, const ConstTensorView& array,
+                   GpuStream stream);
 
   /// In the order of calls.
   Status keep(GpuStream stream);

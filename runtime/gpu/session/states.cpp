@@ -47,16 +47,36 @@ Status GpuStates::set(std::size_t tensor, std::span<const std::uint8_t> bytes, G
   const auto held = TRY(read(tensor, stream));
   const auto given = TRY(read_states(bytes, key(tensor), state_views(info(), held)));
   const auto to = TRY(addresses(tensor, stream));
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    CINCH_TRY(device().write(to[i], given[i], stream));
+  auto from = given.begin();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (info().states[i].is_input) continue;
+    CINCH_TRY(device().write(to[i], *from++, stream));
   }
   return Ok{};
+}
+
+Status GpuStates::set_input(std::size_t tensor, std::string_view name, const ConstTensorView& array,
+                            GpuStream stream) {
+  CINCH_TRY(check_holds_states(core().options.only_decodes));
+  const auto index = TRY(find_input_array(info(), name));
+  CINCH_TRY(check_input_array(name, array, core().facts[tensor].num_elems()));
+  if (array.dtype != kF32) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("input {}: {}, on a GPU inputs are f32", name, dtype_name(array.dtype)));
+  }
+  if (array.num_elems == 0) return Ok{};
+  CINCH_TRY(device().check_memory(reinterpret_cast<GpuAddress>(array.data)));
+  const GpuAddress to = memory_.own_address(tensor, buffer_of(BufferRole::State, index));
+  return core().order.run(stream, [&]() -> Status {
+    const GpuDevice::Scope scope(device());
+    return copy(to, reinterpret_cast<GpuAddress>(array.data), byte_count(array), stream);
+  });
 }
 
 // ---- as they were before a step ----
 
 void GpuStates::measure() {
-  if (!core().options.keeps_states || info().states.empty()) return;
+  if (!core().options.keeps_states || !info().has_states()) return;
   const auto note = [this](GpuArena::Piece own, std::size_t first, std::size_t count) {
     if (own != GpuArena::kNone)
       kept_.push_back({own, memory_.arena().add(memory_.arena().size_bytes(own)), first, count});
@@ -65,7 +85,10 @@ void GpuStates::measure() {
   if (!needs_copies_of_states(image())) return;
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-      if (is_state(image().buffers[b].role)) note(memory_.piece(t, b), t, 1);
+      const BufferInfo& buffer = image().buffers[b];
+      const bool is_kept =
+          is_state(buffer.role) && !info().states[buffer.role_index].is_input;
+      if (is_kept) note(memory_.piece(t, b), t, 1);
     }
   }
 }

@@ -44,6 +44,7 @@ Result<std::optional<RankPoint>> GpuSync::begin(ConstTensorView gradient, Tensor
   if (num_tensors() != 1)
     return fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
   CINCH_TRY(check_step(step));
+  CINCH_TRY(calls_.use_inputs(EntryKind::Sync, step));
   if (core().facts[0].num_elems() == 0) return std::nullopt;
   CINCH_TRY(calls_.bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1}));
   const GpuDevice::Scope scope(device());

@@ -34,7 +34,7 @@ from .errors import (
     UnavailableError,
     VersionError,
 )
-from .program import Library, Parameter, Program, State, compile, library, load, load_bytes
+from .program import Input, Library, Parameter, Program, State, compile, library, load, load_bytes
 
 if TYPE_CHECKING:
     from .session import Session
@@ -53,6 +53,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "IoError",
+    "Input",
     "Library",
     "OutOfMemoryError",
     "OutOfRangeError",

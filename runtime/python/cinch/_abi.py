@@ -57,11 +57,16 @@ class ProgramInfo(ctypes.Structure):
         ("carrier", c_char_p),
         ("warnings", c_char_p),
         ("is_local", c_int32),
+        ("num_inputs", c_size_t),
     ]
 
 
 class ParameterInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("type", c_char_p), ("range", c_char_p), ("default_value", c_double), ("words", c_char_p)]
+
+
+class InputInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("type", c_char_p), ("range", c_char_p), ("is_array", c_int32)]
 
 
 class StateInfo(ctypes.Structure):
@@ -148,11 +153,13 @@ STATUS_FUNCTIONS: Dict[str, List[Any]] = {
     "cinch_program_get_parameter": [c_void_p, c_size_t, POINTER(ParameterInfo)],
     "cinch_program_parameter_value": [c_void_p, c_char_p, c_char_p, POINTER(c_double)],
     "cinch_program_get_state": [c_void_p, c_size_t, POINTER(StateInfo)],
+    "cinch_program_get_input": [c_void_p, c_size_t, POINTER(InputInfo)],
     "cinch_program_open": [POINTER(Compressor), POINTER(OpenOptions), POINTER(c_void_p)],
     "cinch_library_load": [c_char_p, POINTER(POINTER(Library))],
     "cinch_library_find": [POINTER(Library), c_char_p, POINTER(POINTER(Compressor))],
     "cinch_session_open": [c_void_p, POINTER(SessionOptions), _TENSORS, c_size_t, POINTER(c_void_p)],
     "cinch_session_set": [c_void_p, c_char_p, c_double],
+    "cinch_session_set_input": [c_void_p, c_size_t, c_char_p, _TENSORS],
     "cinch_payload_bounds": [*_CALL, _SIZES],
     "cinch_encode": [*_CALL, _TENSORS, _PAYLOADS],
     "cinch_decode": [*_CALL, _PAYLOADS, _TENSORS],

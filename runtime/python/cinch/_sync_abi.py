@@ -137,6 +137,7 @@ STATUS_FUNCTIONS: Dict[str, List[Any]] = {
     "cinch_policy_get_choice": [c_void_p, c_size_t, POINTER(PolicyChoice)],
     "cinch_sync_open": [c_void_p, _HANDLE, c_size_t, POINTER(SyncTensor), c_size_t, POINTER(SyncOptions), _HANDLE],
     "cinch_sync_set": [c_void_p, c_size_t, c_char_p, c_double],
+    "cinch_sync_set_input": [c_void_p, c_size_t, c_char_p, POINTER(Tensor)],
     "cinch_sync_step": [c_void_p, c_uint64, _TENSORS, _TENSORS, c_size_t],
     "cinch_sync_begin": [c_void_p, c_uint64, POINTER(StepOptions)],
     "cinch_sync_ready": [c_void_p, c_size_t, _TENSORS, _TENSORS, c_int32],

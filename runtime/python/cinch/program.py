@@ -34,6 +34,16 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Input:
+    """What a step takes besides the gradient: a number, of `type` and within `range`, or a float32 array of the tensor's shape."""
+
+    name: str
+    type: str
+    range: str
+    is_array: bool
+
+
+@dataclass(frozen=True)
 class State:
     """An array that the program keeps for each tensor from step to step; `type` is that of an element."""
 
@@ -51,6 +61,7 @@ class Program:
         cpu: the level that the code needs, "x86-64-v3", or "cuda:sm_90" for GPU code.
         parameters: by name, those that `Session.set` changes. Their defaults include what was bound when compiling.
         states: by name.
+        inputs: by name, what each step takes besides the gradient.
         aggregation: "gather" where every rank's payload must be decoded; "sum_proved" or "sum_to_test" where payloads
             add up field by field, as the compiler proved or as the program claims.
         carrier: what carries sums where a plan encodes them again: "itself", "exact" (as f32), a compressor such as
@@ -89,6 +100,7 @@ class Program:
         self.carrier = _library.text_of(info.carrier)
         self.warnings = _library.text_of(info.warnings)
         self.parameters: Dict[str, Parameter] = {each.name: each for each in map(self._parameter, range(info.num_parameters))}
+        self.inputs: Dict[str, Input] = {each.name: each for each in map(self._input, range(info.num_inputs))}
         self.states: Dict[str, State] = {each.name: each for each in map(self._state, range(info.num_states))}
 
     def _parameter(self, index: int) -> Parameter:
@@ -110,6 +122,22 @@ class Program:
         number = ctypes.c_double()
         _library.call("cinch_program_parameter_value", self._handle, _library.c_text(parameter), _library.c_text(value), ctypes.byref(number))
         return number.value
+
+    def _input(self, index: int) -> Input:
+        info = _abi.sized(_abi.InputInfo)
+        _library.call("cinch_program_get_input", self._handle, index, ctypes.byref(info))
+        return Input(_library.text_of(info.name), _library.text_of(info.type), _library.text_of(info.range), bool(info.is_array))
+
+    def check_inputs(self, given: Mapping[str, Any], how: str = "inputs={{{0!r}: …}}") -> None:
+        """Errors: InvalidArgumentError, where `given` lacks an input or has another one. `how` says how to pass what is missing."""
+        for name, each in self.inputs.items():
+            if given.get(name) is None:
+                kind = "an array of the tensor's shape" if each.is_array else "a number"
+                raise InvalidArgumentError(f"{self.name} takes the input {name}, {kind}, in every step: pass {how.format(name)}")
+        for name in given:
+            if name not in self.inputs:
+                known = f"its inputs are {', '.join(self.inputs)}" if self.inputs else "it takes a gradient alone"
+                raise InvalidArgumentError(f"{self.name} has no input {name}: {known}")
 
     def _state(self, index: int) -> State:
         info = _abi.sized(_abi.StateInfo)

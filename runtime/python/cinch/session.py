@@ -3,7 +3,7 @@ import contextlib
 import ctypes
 import threading
 import weakref
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from .program import Program, Value
 Tensors = Union[SpeaksDlpack, Shape, int, Sequence[Union[SpeaksDlpack, Shape, int]]]
 Given = TypeVar("Given", bound=SpeaksDlpack)
 Which = Union[int, Sequence[int], None]
+Inputs = Optional[Mapping[str, Any]]
 
 
 class _Call(NamedTuple):
@@ -118,6 +119,7 @@ class Session:
             "cinch_session_open", program._handle, ctypes.byref(options), shape_descriptors(self._described), len(self.shapes), ctypes.byref(handle)
         )
         self._handle = handle
+        self._held_inputs: List[Any] = []  # arrays of the last step
         self._in_use = threading.Lock()
         self._closing = threading.Lock()
         self._release = weakref.finalize(self, _library.loaded().cinch_session_release, handle)
@@ -214,30 +216,54 @@ class Session:
         return list(bounds)
 
     @overload
-    def encode(self, step: int, gradients: SpeaksDlpack, *, which: Optional[int] = None) -> bytes: ...
+    def encode(self, step: int, gradients: SpeaksDlpack, *, which: Optional[int] = None, inputs: Inputs = None) -> bytes: ...
     @overload
-    def encode(self, step: int, gradients: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None) -> List[bytes]: ...
+    def encode(self, step: int, gradients: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, inputs: Inputs = None) -> List[bytes]: ...
     @overload
-    def encode(self, step: int, gradients: SpeaksDlpack, *, which: Optional[int] = None, out: Buffer) -> memoryview: ...
+    def encode(self, step: int, gradients: SpeaksDlpack, *, which: Optional[int] = None, out: Buffer, inputs: Inputs = None) -> memoryview: ...
     @overload
-    def encode(self, step: int, gradients: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: Sequence[Buffer]) -> List[memoryview]: ...
-    def encode(self, step: int, gradients: Any, *, which: Which = None, out: Any = None) -> Any:
+    def encode(
+        self, step: int, gradients: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: Sequence[Buffer], inputs: Inputs = None
+    ) -> List[memoryview]: ...
+    def encode(self, step: int, gradients: Any, *, which: Which = None, out: Any = None, inputs: Inputs = None) -> Any:
         """Compresses gradients and updates the states.
 
         Returns payloads as bytes. With `out`, which are writable buffers of at least `payload_bounds` bytes, payloads are
         written there and returned as memoryviews. A gradient with an infinity or a NaN makes a payload that decodes to
         NaN, and leaves the tensor's states as they were.
+
+        `inputs` are what the program takes besides gradients, by name: numbers, and arrays of the tensors' shapes, one or a
+        list as `gradients` are. `finish` of the same step uses them, too, so arrays are held until the next step's.
         """
         call, arrays = self._call_on(step, which, gradients, np.ndarray)
         tensors = self._arrays(call, arrays, "gradient")
+        self.program.check_inputs(inputs or {})
         rooms = None if out is None else self._rooms(call, out)
         if rooms is not None:
             check_apart(rooms.pieces, tensors.pieces, "output")
         payloads = lent_payloads(len(arrays)) if rooms is None else rooms.descriptors
         with self._alone() as handle:
+            self._give(handle, call, inputs)
             _library.call("cinch_encode", *call.head(handle), tensors.descriptors, payloads)
             made = self._made(payloads, rooms)
         return made[0] if call.is_single else made
+
+    def _give(self, handle: Any, call: _Call, inputs: Inputs) -> None:
+        """Hands inputs over. All are looked at before the first is taken."""
+        if not inputs:
+            return
+        taken = []
+        for name, value in inputs.items():
+            if self.program.inputs[name].is_array:
+                listed = self._listed(value, np.ndarray)
+                self._check_count(len(listed), len(call.numbers), f"arrays of the input {name}")
+                taken.append((name, self._arrays(call, listed, f"input {name}"), listed))
+            else:
+                _library.call("cinch_session_set", handle, _library.c_text(name), self.program._value(name, value))
+        for name, arrays, _ in taken:
+            for number, descriptor in zip(call.numbers, arrays.descriptors):
+                _library.call("cinch_session_set_input", handle, number, _library.c_text(name), ctypes.byref(descriptor))
+        self._held_inputs = taken
 
     def _rooms(self, call: _Call, out: Any) -> PayloadBuffers:
         rooms = [bytes_view(each, "output", i, is_written=True) for i, each in enumerate(self._given(call, out, (bytearray, memoryview)))]
@@ -290,22 +316,29 @@ class Session:
             _library.call("cinch_decode_add", *call.head(handle), received.descriptors, tensors.descriptors)
 
     @overload
-    def finish(self, step: int, sums: SpeaksDlpack, *, which: Optional[int] = None, out: None = None) -> Array: ...
+    def finish(self, step: int, sums: SpeaksDlpack, *, which: Optional[int] = None, out: None = None, inputs: Inputs = None) -> Array: ...
     @overload
-    def finish(self, step: int, sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: None = None) -> List[Array]: ...
+    def finish(
+        self, step: int, sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: None = None, inputs: Inputs = None
+    ) -> List[Array]: ...
     @overload
-    def finish(self, step: int, sums: SpeaksDlpack, *, which: Optional[int] = None, out: Given) -> Given: ...
+    def finish(self, step: int, sums: SpeaksDlpack, *, which: Optional[int] = None, out: Given, inputs: Inputs = None) -> Given: ...
     @overload
-    def finish(self, step: int, sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: Sequence[Given]) -> List[Given]: ...
-    def finish(self, step: int, sums: Any, *, which: Which = None, out: Any = None) -> Any:
+    def finish(
+        self, step: int, sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: Sequence[Given], inputs: Inputs = None
+    ) -> List[Given]: ...
+    def finish(self, step: int, sums: Any, *, which: Which = None, out: Any = None, inputs: Inputs = None) -> Any:
         """Turns sums over ranks of decoded payloads (float32) into updates, in `out` or in new float32 arrays, and returns
-        them. An output may be its own sum."""
+        them. An output may be its own sum. `inputs`: as of `encode`; left out where `encode` of the same step had them."""
         call, arrays = self._call_on(step, which, sums, np.ndarray)
         read = self._arrays(call, arrays, "sum", only_f32=True)
         outputs = self._outputs(call, out)
         written = self._arrays(call, outputs, "output", is_written=True)
         check_apart(written.pieces, read.pieces, "output", may_replace=True)
+        if inputs is not None:
+            self.program.check_inputs(inputs)
         with self._alone() as handle:
+            self._give(handle, call, inputs)
             _library.call("cinch_finish", *call.head(handle), read.descriptors, written.descriptors)
         return outputs[0] if call.is_single else outputs
 

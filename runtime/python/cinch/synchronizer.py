@@ -5,7 +5,7 @@ import json
 import math
 import weakref
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _library
 from . import _sync_abi as sync_abi
@@ -187,6 +187,32 @@ class Synchronizer:
             raise InvalidArgumentError(f"{program!r} is not a program of this synchronizer")
         _library.call("cinch_sync_set", self._alive(), self.programs.index(program), _library.c_text(parameter), program._value(parameter, value))
 
+    def give(self, inputs: Mapping[str, Any]) -> None:
+        """Hands over what programs take besides gradients, for the step that begins next. By name: a number, or a list of arrays,
+        one for each tensor, which are the same on all ranks (None where the tensor's program does not take it). What rank 0 gives as a
+        number holds on all ranks. Arrays are held until the step ends. Errors: InvalidArgumentError (no such input, another length or
+        type), OutOfRangeError."""
+        for name, value in inputs.items():
+            programs = [each for each in self.programs if name in each.inputs]
+            if not programs:
+                raise InvalidArgumentError(f"no program of this synchronizer has an input {name}")
+            if not programs[0].inputs[name].is_array:
+                for program in programs:
+                    self.set(program, name, value)
+                continue
+            if len(value) != len(self.tensors):
+                raise InvalidArgumentError(f"input {name}: {len(value)} arrays for {len(self.tensors)} tensors")
+            for place, array in enumerate(value):
+                takes = self.tensors[place].program
+                if array is not None and takes is not None and name in takes.inputs:
+                    read = tensor_arrays([array], [self._described[place]], f"input {name} of {self.tensors[place].name}")
+                    self._held.append((read, array))
+                    self.give_at(place, name, read.descriptors[0])
+
+    def give_at(self, tensor: int, name: str, array: _abi.Tensor) -> None:
+        """An array for one tensor, in memory that the caller has described and keeps until the step ends."""
+        _library.call("cinch_sync_set_input", self._alive(), tensor, _library.c_text(name), ctypes.byref(array))
+
     def begin(
         self, step: int, *, scale: float = 1.0, is_sum: bool = False, skips_non_finite: bool = False, measures_errors: bool = False
     ) -> None:
@@ -267,8 +293,10 @@ class Synchronizer:
             self._held.clear()
         return bool(outcome.is_skipped)
 
-    def step(self, step: int, gradients: Sequence[Any], updates: Optional[Sequence[Any]] = None) -> None:
-        """One synchronisation of all tensors, in their order. Updates take the gradients' place where `updates` is None.
+    def step(
+        self, step: int, gradients: Sequence[Any], updates: Optional[Sequence[Any]] = None, *, inputs: Optional[Mapping[str, Any]] = None
+    ) -> None:
+        """One synchronisation of all tensors, in their order. Updates take the gradients' place where `updates` is None. `inputs`: as of `give`.
         Under plan "reduce_scatter" `updates` are vectors, as `ready` describes them. Errors: those of `begin`, `ready` and `finish`."""
         if updates is None:
             self._check_in_place()
@@ -276,7 +304,12 @@ class Synchronizer:
         written = read if updates is None else tensor_arrays(updates, self._updates, "update", is_written=True)
         if len(gradients) != len(self.tensors) or (updates is not None and len(updates) != len(self.tensors)):
             raise InvalidArgumentError(f"{len(gradients)} gradients for {len(self.tensors)} tensors")
-        _library.call("cinch_sync_step", self._alive(), unsigned(step, 64, "step"), read.descriptors, written.descriptors, len(gradients))
+        try:
+            if inputs is not None:
+                self.give(inputs)
+            _library.call("cinch_sync_step", self._alive(), unsigned(step, 64, "step"), read.descriptors, written.descriptors, len(gradients))
+        finally:
+            self._held.clear()
 
     @property
     def plan(self) -> str:

@@ -14,7 +14,8 @@ DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& 
       sums_(plan.pieces.size()),
       apart_(plan.pieces.size()),
       values_{4, std::vector<std::uint8_t*>(plan.pieces.size()), {}},
-      halves_{2, std::vector<std::uint8_t*>(plan.pieces.size()), {}} {}
+      halves_{2, std::vector<std::uint8_t*>(plan.pieces.size()), {}},
+      inputs_{4, std::vector<std::uint8_t*>(plan.pieces.size()), {}} {}
 
 Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
                                         const DeviceMemoryNeeds& needs) {
@@ -208,7 +209,8 @@ class DeviceTasks::Body : public ProtocolBody {
 
   Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
     const auto from = TRY(tasks_.tensors_->source(piece, Value::Gradient, memory_));
-    const DeviceList& list = list_of(piece);
+    DeviceList& list = list_of(piece);
+    CINCH_TRY(tasks_.give_inputs(list, {&piece, 1}, memory_));
     return list.sessions->begin_sync(list.entry_of(piece), from, update(piece), tasks_.step_);
   }
   Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
@@ -240,7 +242,7 @@ class DeviceTasks::Body : public ProtocolBody {
     std::ranges::fill(wire, std::uint8_t{0});
     return Ok{};
   }
-  const DeviceList& list_of(std::uint32_t piece) const {
+  DeviceList& list_of(std::uint32_t piece) const {
     return tasks_.lists_.of(task_, Site::Worker, piece);
   }
   /// Where the session writes the update.
@@ -274,8 +276,9 @@ Status DeviceTasks::synchronise_pieces(const Task& task, PieceMemory& memory, Ra
   for (const std::uint32_t piece : synchronised_) {
     const auto from = TRY(tensors_->source(piece, Value::Gradient, memory));
     const TensorView made = body.update(piece);
-    const DeviceList& list = body.list_of(piece);
-    Status status = list.sessions->sync(list.entry_of(piece), from, made, step_, ranks);
+    DeviceList& list = body.list_of(piece);
+    Status status = give_inputs(list, {&piece, 1}, memory);
+    if (status) status = list.sessions->sync(list.entry_of(piece), from, made, step_, ranks);
     if (!status) {
       return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
                   status.error().native_code);

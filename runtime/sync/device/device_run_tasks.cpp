@@ -66,13 +66,31 @@ Status DeviceTasks::clear(const Task& task) {
   return Ok{};
 }
 
+// A list opens with the sessions of one site, so one piece may get an input at several sites.
+Status DeviceTasks::give_inputs(DeviceList& list, std::span<const std::uint32_t> pieces,
+                                const PieceMemory& memory) {
+  if (list.only_decodes) return Ok{};
+  for (const StateInfo& state : list.sessions->info().states) {
+    if (!state.is_input) continue;
+    for (const std::uint32_t piece : pieces) {
+      const std::size_t entry = list.entry_of(piece);
+      if (list.has_inputs[entry] != 0) continue;
+      const auto array = TRY(tensors_->input(piece, state.name, memory));
+      CINCH_TRY(list.sessions->set_input(entry, state.name, array));
+    }
+  }
+  for (const std::uint32_t piece : pieces) list.has_inputs[list.entry_of(piece)] = 1;
+  return Ok{};
+}
+
 // Puts all groups on the stream before it waits for the first.
 Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
   inputs_.clear();
   payload_slots_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) CINCH_TRY(make_rooms(task, i, memory));
   CINCH_TRY(lists_.for_each(
-      task, task.site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) {
+      task, task.site, [&](DeviceList& list, const PieceList& pieces, std::size_t place) -> Status {
+        CINCH_TRY(give_inputs(list, pieces, memory));
         return lists_.named(
             list.sessions->encode(lists_.call_on(list, pieces, step_),
                                   std::span(inputs_).subspan(place, pieces.size()),
@@ -333,7 +351,8 @@ Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
     outputs_[i].data = memory_->apart(pieces_[i]);
   }
   CINCH_TRY(lists_.for_each(
-      task, Site::Worker, [&](DeviceList& list, const PieceList& pieces, std::size_t at) {
+      task, Site::Worker, [&](DeviceList& list, const PieceList& pieces, std::size_t at) -> Status {
+        if (list.sessions->info().has_finish) CINCH_TRY(give_inputs(list, pieces, memory));
         floats_.clear();
         for (const std::uint32_t piece : pieces) floats_.push_back(tensors_->sum_of(piece));
         const auto updates = std::span(outputs_).subspan(at, pieces.size());

@@ -122,6 +122,7 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
   tensors_->begin_step();
   for (auto& [key, list] : lists_.all()) {
     const std::uint32_t codec = std::get<0>(key);
+    list.has_inputs.assign(list.pieces.size(), 0);
     if (!list.only_decodes) CINCH_TRY(list.sessions->keep_states());
     if (info_of(codec).has_sync) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
@@ -183,7 +184,7 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
   const auto turn = take_turn(*device_);
   for (auto& [key, list] : lists_.all()) {
     const auto& [codec, site, first] = key;
-    if (!list.has(piece) || list.only_decodes || info_of(codec).states.empty()) continue;
+    if (!list.has(piece) || list.only_decodes || !info_of(codec).has_states()) continue;
     DeviceList fresh;
     fresh.pieces = {piece};
     CINCH_TRY(lists_.open(codec, site, fresh));
@@ -208,7 +209,7 @@ SyncMemory DeviceTasks::memory_use() const {
 
 void DeviceTasks::visit_states(const SiteVisitor& visit) {
   for (auto& [key, list] : lists_.all()) {
-    if (list.only_decodes || info_of(std::get<0>(key)).states.empty()) continue;
+    if (list.only_decodes || !info_of(std::get<0>(key)).has_states()) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       SiteStates states(*list.sessions, i, *device_);
       visit({list.pieces[i], std::get<1>(key)}, states);

@@ -41,6 +41,8 @@ class DeviceMemory {
   Result<std::uint8_t*> values(std::uint32_t piece) { return copy_of(values_, piece); }
   /// The same as f16 or bf16.
   Result<std::uint8_t*> halves(std::uint32_t piece) { return copy_of(halves_, piece); }
+  /// f32 of an input, on its way to the sessions.
+  Result<std::uint8_t*> input(std::uint32_t piece) { return copy_of(inputs_, piece); }
 
  private:
   // Memory that the first request makes.
@@ -60,7 +62,7 @@ class DeviceMemory {
   std::span<std::uint8_t> wire_;
   std::uint8_t* gathering_ = nullptr;
   std::vector<std::uint8_t*> sums_, apart_;  // by piece
-  Copies values_, halves_;
+  Copies values_, halves_, inputs_;
 };
 
 // The sessions of a rank on its device: a list for each codec and site.
@@ -73,6 +75,7 @@ struct DeviceList {
   PieceList pieces;                    // by entry
   std::vector<std::uint32_t> entries;  // by piece; kNoEntry: none
   std::vector<std::uint64_t> bounds;   // by entry: the largest payload in this step
+  std::vector<std::uint8_t> has_inputs;  // by entry: in this step
   bool only_decodes = false;           // holds no states
   std::unique_ptr<ListSession> sessions;
   std::vector<const Task*> begun;  // tasks whose calls were begun and not yet collected
@@ -196,6 +199,9 @@ class DeviceTensors {
   ConstTensorView value_of(std::uint32_t piece, Value which, PieceMemory& memory) const;
   /// The value in a form that lists take.
   Result<ConstTensorView> source(std::uint32_t piece, Value which, PieceMemory& memory);
+  /// The piece's part of an input, in a form that lists take.
+  Result<ConstTensorView> input(std::uint32_t piece, std::string_view name,
+                                const PieceMemory& memory);
   /// The value as f32, copied and converted if need be.
   Result<const std::uint8_t*> f32_source(std::uint32_t piece, Value which, PieceMemory& memory);
   /// Sets `targets` to the arrays to which lists write a value of each piece.
@@ -336,6 +342,9 @@ class DeviceTasks : public RankTasks {
   /// Waits until messages in host memory are copied; they may change after this.
   Status wait_for_copies(std::span<const std::uint32_t> slots);
   Status clear(const Task& task);
+  /// Hands the program's arrays of this step to the sessions of these pieces, once.
+  Status give_inputs(DeviceList& list, std::span<const std::uint32_t> pieces,
+                     const PieceMemory& memory);
   Status encode(const Task& task, PieceMemory& memory);
   /// Adds to inputs_ and payload_slots_.
   Status make_rooms(const Task& task, std::size_t index, PieceMemory& memory);

@@ -62,6 +62,27 @@ Result<const std::uint8_t*> DeviceTensors::f32_source(std::uint32_t piece, Value
   return memory_.values(piece);
 }
 
+Result<ConstTensorView> DeviceTensors::input(std::uint32_t piece, std::string_view name,
+                                             const PieceMemory& memory) {
+  const auto given = memory.input(piece, name);
+  if (!given) {
+    return fail(given.error().kind, describe_piece(plan_, piece) + ": " + given.error().message);
+  }
+  const ConstTensorView view = *given;
+  if (device_.is_host() || view.num_elems == 0) return view;
+  if (options_.has_tensors && view.dtype == kF32) return view;  // the session checks its memory
+  const auto to = TRY(memory_.input(piece));
+  const std::span from(static_cast<const std::uint8_t*>(view.data), byte_count(view));
+  ArrayPair pair{to, from.data(), view.num_elems};
+  if (!options_.has_tensors) {
+    auto* const copied = view.dtype == kF32 ? to : TRY(memory_.halves(piece));
+    CINCH_TRY(device_.copy_in(copied, from));
+    pair.from = copied;
+  }
+  if (view.dtype != kF32) CINCH_TRY(device_.widen({&pair, 1}, view.dtype));
+  return ConstTensorView(to, kF32, view.num_elems);
+}
+
 Status DeviceTensors::copy_values(std::uint32_t piece, ConstTensorView view) {
   const auto values = TRY(memory_.values(piece));
   const std::span from(static_cast<const std::uint8_t*>(view.data), byte_count(view));
@@ -195,6 +216,7 @@ Status DeviceLists::open(std::uint32_t codec, Site site, DeviceList& list) {
   if (!sessions) return named(tl::unexpected<ListError>(sessions.error()), list.pieces);
   list.sessions = std::move(*sessions);
   list.bounds.resize(list.pieces.size());
+  list.has_inputs.resize(list.pieces.size());
   return device_.is_host() ? Status(Ok{}) : collect(list);
 }
 

@@ -1,5 +1,6 @@
 // Bodies of gpu_list.h.
 #include "tests/programs/harness/gpu_list.h"
+#include "tests/programs/harness/inputs.h"
 
 #include <cstring>
 
@@ -113,6 +114,12 @@ bool GpuList::encode(const std::vector<std::vector<float>>& gradients, std::uint
     CINCH_CHECK(bound, bound.error().message);
     to.push_back({memory(static_cast<std::size_t>(*bound)), *bound});
   }
+  for (std::size_t t = 0; t < gradients.size(); ++t) {
+    const std::int64_t n = session_.num_elems(t);
+    const GpuAddress weights = memory_of(made_up_weights(n));
+    const void* const at = reinterpret_cast<void*>(weights);  // NOLINT(performance-no-int-to-ptr)
+    CINCH_CHECK(session_.make_up_inputs(t, {at, kF32, n}), "giving inputs");
+  }
   const auto status = session_.encode(from, to, step, nullptr);
   return collect(session_, status, results, &StepResult::encode_error,
                  [&](std::size_t t, std::int64_t payload_bytes) {
@@ -160,6 +167,9 @@ void GpuList::read_states(std::vector<StepResult>& results) {
     const auto states = session_.states(t, nullptr);
     CINCH_CHECK(states, states.error().message);
     results[t].states = *states;
+    for (std::size_t i = 0; i < states->size(); ++i) {
+      if (session_.info().states[i].is_input) results[t].states[i].clear();
+    }
   }
 }
 

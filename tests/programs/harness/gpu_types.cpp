@@ -6,6 +6,7 @@
 
 #include "runtime/core/check.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 
 namespace cinch::testing {
 namespace {
@@ -84,6 +85,15 @@ std::string compare_types(const std::shared_ptr<const rt::LoadedProgram>& on_cpu
   const std::int64_t bound = *gpu->payload_bound(0, kStep);
   const rt::GpuMemory room = memory_on(*on_gpu, static_cast<std::size_t>(bound));
   const rt::GpuPayload to{room.address(), bound};
+  CINCH_CHECK(give_inputs(*cpu), "giving inputs");
+  const std::vector<float>& weights = made_up_weights(cpu->num_elems());
+  const rt::GpuMemory there = memory_on(*on_gpu, 4 * std::max<std::size_t>(weights.size(), 1));
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(weights.data());
+  CINCH_CHECK(on_gpu->device()->write(there.address(), {bytes, 4 * weights.size()}, nullptr),
+              "copying");
+  const void* const at =
+      reinterpret_cast<void*>(there.address());  // NOLINT(performance-no-int-to-ptr)
+  CINCH_CHECK(gpu->make_up_inputs(0, {at, kF32, cpu->num_elems()}), "giving inputs");
   const auto expected = cpu->encode({values.data(), dtype, cpu->num_elems()}, kStep);
   if (!gpu->encode({&from, 1}, {&to, 1}, kStep, nullptr)) return "encode on the GPU";
   const auto outcome = gpu->collect(nullptr);

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/core/check.h"
 #include "runtime/payload/payload.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/inputs.h"
 
 namespace cinch::testing {
 namespace {
@@ -146,6 +148,7 @@ std::string attack_decoder(const ProgramFile& program,
   auto session = open(program, loaded, 700);
   if (!session) return "open: " + session.error().message;
   const auto gradient = make_gradient(DataKind::Normal, session->num_elems(), 9);
+  CINCH_CHECK(give_inputs(*session), "giving inputs");
   const auto payload = session->encode(gradient, 0);
   if (!payload) return "encode: " + payload.error().message;
   const std::size_t num_counts = loaded->info().wire.counts.size();
@@ -166,6 +169,7 @@ std::string check_payload_bounds(const ProgramFile& program,
       if (!session) return "open: " + session.error().message;
       const auto bound = session->payload_bound();
       if (!bound) return "bound: " + bound.error().message;
+      CINCH_CHECK(give_inputs(*session), "giving inputs");
       const auto payload = session->encode(make_gradient(kind, session->num_elems(), 3), 0);
       if (!payload) continue;  // a check of the program's own
       const auto size_bytes = static_cast<std::int64_t>(payload->size());

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/core/check.h"
+#include "tests/programs/harness/inputs.h"
 #include "tests/programs/harness/oracle.h"
 
 namespace cinch::testing {
@@ -76,6 +78,7 @@ StepResult empty_tensor_result(const std::shared_ptr<const rt::LoadedProgram>& l
   auto session = rt::Session::open(loaded, options);
   StepResult result;
   if (!session) return result;
+  CINCH_CHECK(give_inputs(*session), "giving inputs");
   const auto payload = session->encode(std::vector<float>(), step);
   if (payload && payload->size() == 64) result.payload.assign(payload->begin(), payload->end());
   return result;

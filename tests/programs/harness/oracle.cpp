@@ -1,6 +1,8 @@
 // Interpreter and session run the same calls: encode, decode, finish of twice the decoded tensor
 // where the program has one.
 #include "tests/programs/harness/oracle.h"
+#include "runtime/core/check.h"
+#include "tests/programs/harness/inputs.h"
 
 #include <fmt/format.h>
 
@@ -158,7 +160,11 @@ void Oracle::finish(std::uint64_t step, StepResult& result) {
 }
 
 void Oracle::pack_states(StepResult& result) const {
-  for (const interp::Array& state : states_) result.states.push_back(bytes_of(state));
+  // A session holds no inputs.
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    result.states.push_back(program_.info.states[i].is_input ? std::vector<std::uint8_t>()
+                                                             : bytes_of(states_[i]));
+  }
 }
 
 StepResult Oracle::step(const std::vector<float>& gradient, std::uint64_t step) {
@@ -170,6 +176,7 @@ StepResult Oracle::step(const std::vector<float>& gradient, std::uint64_t step) 
       return result;
     }
     states_ = std::move(*initial);
+    give_inputs(program_.info, states_);
   }
   interp::Inputs encode_inputs = inputs(step);
   encode_inputs.gradient = gradient;
@@ -257,6 +264,7 @@ void finish_step(rt::Session& session, std::uint64_t step, StepResult& result) {
 
 StepResult run_step(rt::Session& session, const std::vector<float>& gradient, std::uint64_t step) {
   StepResult result;
+  CINCH_CHECK(give_inputs(session), "giving inputs");
   const auto payload = session.encode(gradient, step);
   if (payload) {
     result.payload.assign(payload->begin(), payload->end());

@@ -1,5 +1,6 @@
 // Bodies of rank_runs.h.
 #include "tests/programs/harness/rank_runs.h"
+#include "tests/programs/harness/inputs.h"
 
 #include <fmt/format.h>
 
@@ -18,11 +19,14 @@ std::string text_of(const rt::Error& error) {
   return fmt::format("{}: {}", rt::error_kind_name(error.kind), error.message);
 }
 
-std::vector<std::vector<std::uint8_t>> packed(const std::vector<interp::Array>& states) {
+// A session holds no inputs.
+std::vector<std::vector<std::uint8_t>> packed(const rt::ProgramInfo& info,
+                                              const std::vector<interp::Array>& states) {
   std::vector<std::vector<std::uint8_t>> bytes;
   bytes.reserve(states.size());
-  for (const interp::Array& state : states) {
-    bytes.push_back(rt::pack_elements(state.dtype, state.bits));
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    bytes.emplace_back();
+    if (!info.states[i].is_input) bytes.back() = rt::pack_elements(states[i].dtype, states[i].bits);
   }
   return bytes;
 }
@@ -53,6 +57,7 @@ RankResults interpret_ranks(const ir::Program& program, const RankCase& one_case
   std::vector<std::vector<interp::Array>> states(world);
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     states[rank] = interp::initial_states(program, inputs_of(one_case.options, rank, 0)).value();
+    give_inputs(program.info, states[rank]);
   }
   RankResults results;
   for (std::uint64_t step = 0; step < one_case.gradients.size(); ++step) {
@@ -71,7 +76,7 @@ RankResults interpret_ranks(const ir::Program& program, const RankCase& one_case
       } else {
         of_step[rank].error = text_of(outputs.error());
       }
-      of_step[rank].states = packed(states[rank]);
+      of_step[rank].states = packed(program.info, states[rank]);
     }
   }
   return results;
@@ -91,6 +96,7 @@ RankResults run_ranks_on_cpu(const std::shared_ptr<const rt::LoadedProgram>& pro
       RankResult& result = of_step[rank];
       const std::vector<float>& gradient = one_case.gradients[step][rank];
       result.update.assign(gradient.size(), -1234.5f);
+      give_inputs(sessions[rank]).value();
       const auto status = sessions[rank].sync(gradient, result.update, step, ranks);
       if (!status) {
         result.error = text_of(status.error());
@@ -117,6 +123,7 @@ class GpuRank {
         static_cast<std::size_t>(std::max<std::int64_t>(session_.num_elems(0), 1)) * 4;
     gradient_ = rt::GpuMemory::allocate(device_, bytes).value();
     update_ = rt::GpuMemory::allocate(device_, bytes).value();
+    weights_ = rt::GpuMemory::allocate(device_, bytes).value();
   }
 
   RankResult step(const std::vector<float>& gradient, std::uint64_t step, rt::RankExchange& ranks) {
@@ -124,6 +131,7 @@ class GpuRank {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(gradient.data());
     device_->write(gradient_.address(), {bytes, gradient.size() * 4}, nullptr).value();
     const auto elems = static_cast<std::int64_t>(gradient.size());
+    give_inputs(elems);
     const auto pointer = [](rt::GpuAddress address) {
       return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
     };
@@ -138,10 +146,22 @@ class GpuRank {
       result.error = text_of(status.error());
     }
     result.states = session_.states(0, nullptr).value();
+    for (std::size_t i = 0; i < result.states.size(); ++i) {
+      if (session_.info().states[i].is_input) result.states[i].clear();
+    }
     return result;
   }
 
  private:
+  void give_inputs(std::int64_t elems) {
+    const std::vector<float>& weights = made_up_weights(elems);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(weights.data());
+    device_->write(weights_.address(), {bytes, weights.size() * 4}, nullptr).value();
+    const void* const at =
+        reinterpret_cast<void*>(weights_.address());  // NOLINT(performance-no-int-to-ptr)
+    session_.make_up_inputs(0, {at, kF32, elems}).value();
+  }
+
   static rt::GpuSession open(const std::shared_ptr<const rt::GpuProgram>& program,
                              const rt::SessionOptions& given,
                              const std::optional<rt::GpuTuning>& tuning) {
@@ -157,7 +177,7 @@ class GpuRank {
 
   std::shared_ptr<const rt::GpuDevice> device_;
   rt::GpuSession session_;
-  rt::GpuMemory gradient_, update_;
+  rt::GpuMemory gradient_, update_, weights_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 ; ---- words
 ["import" "extern" "from"] @keyword.import
 ["fn"] @keyword.function
-["compressor" "const" "size" "set" "state" "wire" "count" "claims" "again" "let" "mut" "by" "in" "sum" "min" "max"
+["compressor" "const" "size" "set" "state" "input" "wire" "count" "claims" "again" "let" "mut" "by" "in" "sum" "min" "max"
  "elias" "huffman" "ascending" "below" "assert" "as" "bitcast"] @keyword
 (method name: _ @keyword.function)
 ["if" "else"] @keyword.conditional

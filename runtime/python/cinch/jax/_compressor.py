@@ -203,6 +203,13 @@ class Compressor:
 
 
 def _compiled(program: Union[StrPath, Program], parameters: Any) -> Program:
+    made = _for_cpus(program, parameters)
+    for name in made.inputs:
+        raise InvalidArgumentError(f"{made.name} takes the input {name}, and cinch.jax hands over gradients alone; cinch.Session takes inputs=")
+    return made
+
+
+def _for_cpus(program: Union[StrPath, Program], parameters: Any) -> Program:
     if not isinstance(program, Program):
         # Each call brings its states, so a session need not keep a second buffer of them.
         return compile(os.fspath(program), states="in_place", bindings=parameters)

@@ -128,6 +128,9 @@ def compress(
             end in. `Delayed` has more of this kind. Over a `Hook` and `compress` alone.
         schedule: by run-time parameter a function of the step: {"ratio": lambda step: 0.1 if step < 500 else 0.001}.
             Payloads have room for the value that the call binds (ratio=0.2), else for the schedule's first.
+        inputs: what a program takes besides gradients, by name: {"lr": scheduler.get_last_lr()[0]}, or a function that gives a number in each
+            step; for an array of each parameter, a function of its name or a mapping. By default `weights` are the parameters, and `lr` is
+            that of `optimizer`.
         scale: a function that gives the loss scale, such as `scaler.get_scale`: states then hold unscaled values.
         skips_non_finite: where a gradient of some rank is not finite no state changes, and all gradients become NaN,
             which GradScaler skips.

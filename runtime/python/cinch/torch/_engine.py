@@ -15,6 +15,7 @@ from ..transport import Transport
 from . import _first_steps, _rules, _states, _tensors
 from . import _told as told
 from ._group import Meeting, check_transport, group_of, open_transport
+from ._inputs import Inputs
 from ._momentum import Handover
 from ._phases import Clip, Phases
 from ._policy import NONE, Named, choose, default_of, has_plan_file, idle_rules, planned
@@ -36,12 +37,17 @@ class Engine:
         transport: Optional[Transport] = None,
         part_ends: Optional[Sequence[Tuple[int, ...]]] = None,
         alike: Mapping[str, Any] = {},
+        optimizer: Optional["torch.optim.Optimizer"] = None,
+        are_parameters: bool = False,
+        is_late: bool = False,
     ) -> None:
-        """`transport`: one of the group's that is open already and that other engines use between steps of this one; None:
+        """`are_parameters`: `named` are the model's own, whose weights programs may take; their learning rate is that of `optimizer`. `is_late`:
+        the optimizer changes them while a step is under way. `transport`: one of the group's that is open already and that other engines use between steps of this one; None:
         a new one. `part_ends`: of each tensor, for plan "reduce_scatter". `alike`: what else is the same on all ranks, or an error."""
         self.settings, self.group = settings, group_of(group)
         meeting = Meeting(self.group, settings.most_seconds(self.group))
         self._is_reduced = part_ends is not None
+        self._optimizer, self._are_parameters, self._is_late = optimizer, are_parameters, is_late
         tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: {**self._alike(tensors), **alike})
         if part_ends is not None:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
@@ -128,6 +134,7 @@ class Engine:
                 raise InvalidArgumentError(
                     f"{each.name} is a parameter of FSDP2, of which ranks send parts, and {each.program.name} compresses whole matrices: take another program, "
                     f'the rule {_exact_rule(each.name)}, or compress_replicas')
+        self._inputs = Inputs(named, tensors, settings.inputs, self._optimizer, are_parameters=self._are_parameters, copies=self._is_late)
         self._plain = self._plain_of(tensors)
         return tensors
 
@@ -237,6 +244,8 @@ class Engine:
             try:
                 self._follow_schedule()
                 scale = 1.0 if self.settings.scale is None else float(self.settings.scale())
+                if not self.is_dense_step:
+                    self._inputs.begin(self.compressed)
             except Exception:
                 self.close()  # the others need not wait
                 raise
@@ -289,6 +298,11 @@ class Engine:
             self._updates[tensor] = gradient if update is None else update
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self.device))
+        if not self.is_dense_step:
+            for name, array in self._inputs.arrays(tensor, self.compressed.tensors[tensor]).items():
+                if self._stream is not None:
+                    self._stream.wait_stream(torch.cuda.current_stream(self.device))
+                self.compressed.give_at(tensor, name, self._described(tensor, array))
         read = self._described(tensor, gradient)
         written = read if update is None else self._described(tensor, update, is_update=True)
         self.sync.ready_at(tensor, read, written, is_used=is_used)

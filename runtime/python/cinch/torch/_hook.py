@@ -104,7 +104,10 @@ class Hook:
             if is_late and taken_in(self.settings) is not None:
                 raise InvalidArgumentError("take_momentum moves momentum within a step, and updates come a step late")
 
-        self.engine = Engine(named, replace(self.settings, delay=0) if is_late else self.settings, self._group, check_all)
+        self.engine = Engine(
+            named, replace(self.settings, delay=0) if is_late else self.settings, self._group, check_all,
+            optimizer=optimizer, are_parameters=True, is_late=is_late,
+        )
         if is_late:
             self.later = Exchange(self.engine, named)
         else:

@@ -33,6 +33,7 @@ class Settings:
     clip: Optional[float] = None
     delay: int = 0
     schedule: Schedule = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     scale: Optional[Callable[[], float]] = None
     skips_non_finite: bool = False
     measures_errors: bool = False
@@ -80,6 +81,8 @@ class Settings:
                 f"plan is the file {self.plan}, which says how each tensor is compressed and sent: pass neither rules, piece_bytes nor parameters of programs")
         if not isinstance(self.schedule, Mapping):
             raise InvalidArgumentError(f"schedule is of type {type(self.schedule).__name__}: functions of the step by name are taken")
+        if not isinstance(self.inputs, Mapping):
+            raise InvalidArgumentError(f"inputs is of type {type(self.inputs).__name__}: numbers, tensors and functions by name are taken")
         for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:
             if act is not None and not callable(act):
                 raise InvalidArgumentError(f"{name} is {act!r}, which is not a function")
