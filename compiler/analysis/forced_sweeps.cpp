@@ -510,7 +510,7 @@ class Floor {
       return true;
     }
     Sink* sink = kept(value);
-    if (sink == nullptr) return false;
+    if (sink == nullptr || !sink->store) return false;
     sink->store->name = name;
     arrays_.set_place(value, name);
     return true;

@@ -2,7 +2,8 @@
 // in its order. The bits stay the same, since the order of a reduction (docs/language_bits.md) is
 // one of whole rows here: in a tile of 1024 rows, rows 128 apart are added first, then halves.
 //
-// Few rows, such as one of each rank, stay: a kernel takes a column, and CPUs take many side by side.
+// Few rows, such as one of each rank, stay: a kernel takes a column, and CPUs take many side by
+// side.
 //
 //   before:  %1 = reduce %x {axis=0, add}          x: [f32; r, c], c not constant and no count
 //   after:   %a = keep (rows i, i + 128, … i + 896 of each tile of %x, added in this order)

@@ -60,7 +60,7 @@ nlohmann::json element_json(DType type, std::uint64_t element) {
 }  // namespace
 
 std::string type_text(const interp::Array& array) {
-  const std::string name = dtype_name(array.dtype);
+  std::string name = dtype_name(array.dtype);
   if (array.rank == 0) return name;
   if (array.rank == 1) return fmt::format("[{}; {}]", name, array.dims[0]);
   return fmt::format("[{}; {}, {}]", name, array.dims[0], array.dims[1]);

@@ -119,7 +119,7 @@ bool Expressions::differ_in_counts(const Value& a, const Value& b) {
 // Each branch assigns its elements to the beginning of a vector with room for the most, and their
 // number; those are then filtered, so that the result has a count of its own.
 Value Expressions::join_counted(const Value& test, const Value& a, const Value& b, Span span) {
-  const DType dtype = *type_of_choice(a, b);
+  const DType dtype = FOUND(type_of_choice(a, b));
   const HostExprId first = sizes_.without_counts(types_.value_type(a).dims[0]);
   const HostExprId second = sizes_.without_counts(types_.value_type(b).dims[0]);
   const HostExprId most = prover_.proves_less_equal(first, second)   ? second

@@ -162,7 +162,7 @@ class Expressions : Part {
   bool has_no_pair_twice(const Value& rows, const Value& cols, const Type& pairs);
   bool holds_numbers(const Type& shape, bool is_proved, Span span);
   /// `array` is its name, for messages.
-  std::optional<Target> target_of(const Place& rows, const Type& shape, std::string_view array,
+  std::optional<Target> target_of(const Place& place, const Type& shape, std::string_view array,
                                   Span span);
   std::optional<Target> target_of(const Place& rows, const Place& cols, const Type& shape,
                                   Span span);

@@ -41,6 +41,7 @@ Value Operators::pack_call(const CallArgs& args) {
 // The operands of `concat` or `stack`, in a common type.
 std::optional<std::vector<Value>> Operators::parts_of(const CallArgs& args) {
   std::vector<Value> parts;
+  parts.reserve(args.positional.size());
   for (ast::ExprId id : args.positional) parts.push_back(FOUND(all_.exprs.expr(id)));
   parts = conversions_.unmet_together(std::move(parts));
   std::optional<DType> dtype;
@@ -68,9 +69,10 @@ std::optional<std::vector<Value>> Operators::parts_of(const CallArgs& args) {
 }
 
 // Axis -1: all their elements, one part after the other.
-Value Operators::joined(std::vector<Value> parts, const Type& type, int axis, Span span) {
+Value Operators::joined(std::span<const Value> parts, const Type& type, int axis, Span span) {
   std::vector<ExprId> operands;
-  for (Value& part : parts) {
+  operands.reserve(parts.size());
+  for (const Value& part : parts) {
     const Type flat = vector_type(type.dtype, sizes_.num_elems(part.type));
     operands.push_back((axis < 0 ? reshaped(part, flat, span) : part).expr);
   }
@@ -92,7 +94,7 @@ Value Operators::concat_call(const CallArgs& args) {
       return cannot_combine(args.name, parts.front(), parts[i], args.span, false);
     type.dims[line] = pool().add(type.dims[line], next.dims[line]);
   }
-  return joined(std::move(parts), type, line == 1 ? 1 : -1, args.span);
+  return joined(parts, type, line == 1 ? 1 : -1, args.span);
 }
 
 Value Operators::stack_call(const CallArgs& args) {
@@ -111,7 +113,7 @@ Value Operators::stack_call(const CallArgs& args) {
   }
   const HostExprId num = pool().const_int(static_cast<std::int64_t>(parts.size()));
   const Type rows = matrix_type(parts.front().type.dtype, num, length);
-  const Value all = joined(std::move(parts), rows, -1, args.span);
+  const Value all = joined(parts, rows, -1, args.span);
   return axis == 0 ? all : transposed(all, args.span);
 }
 

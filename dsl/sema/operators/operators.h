@@ -25,7 +25,7 @@ class Operators : Part {
   /// Reports operands that do not fit and returns nothing.
   std::optional<Type> broadcast(std::span<const Value> args, Span span, std::string_view name);
   Value reshaped(const Value& value, const Type& type, Span span);
-  Value transposed(const Value& value, Span span);
+  Value transposed(const Value& x, Span span);
   /// Repeats the value's elements to fill a shape that it broadcasts to.
   Value repeated(const Value& value, const Type& shape, Span span);
 
@@ -132,7 +132,7 @@ class Operators : Part {
                      const std::function<Value(const Value&)>& of_all);
   Value or_least(const Value& x, const Value& mask, Span span);
   std::optional<std::vector<Value>> parts_of(const CallArgs& args);
-  Value joined(std::vector<Value> parts, const Type& type, int axis, Span span);
+  Value joined(std::span<const Value> parts, const Type& type, int axis, Span span);
   std::optional<Value> reshaped_table(const Value& table, std::span<const HostExprId> dims);
   static Value transposed_table(const Value& table);
   // `in_rows`: values, indices and result consist of rows, and each index stays in its row.
