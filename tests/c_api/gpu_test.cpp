@@ -64,6 +64,36 @@ TEST_F(CApiGpu, AListGivesWhatTheCpuGives) {
   }
 }
 
+TEST_F(CApiGpu, InputsAreThoseOfTheCpu) {
+  const Program on_cpu = compile("fed.cinch", kFed), on_device = compile_for_gpu("fed.cinch", kFed);
+  Tensor a(1, 3), b(1025, 3), weights_a(1, 2), weights_b(1025, 2);
+  const std::vector<cinch_tensor> inputs = {a.view(), b.view()};
+  const std::vector<cinch_tensor> gradients = {on_gpu(a), on_gpu(b)};
+  const Session expected = open(on_cpu, inputs), session = open(on_device, gradients);
+  auto payloads = rooms(session);
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_on_gpu(session, 0, gradients, payloads));
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const double lr = 0.5 / static_cast<double>(step + 1);
+    weights_b.values()[7] = static_cast<float>(step);
+    const cinch_tensor here[] = {weights_a.view(), weights_b.view()};
+    const cinch_tensor there[] = {on_gpu(weights_a), on_gpu(weights_b)};
+    for (const Session* each : {&expected, &session}) {
+      ASSERT_EQ(CINCH_OK, cinch_session_set(each->get(), "lr", lr, nullptr));
+      for (std::size_t t = 0; t < 2; ++t) {
+        const cinch_tensor* array = each == &session ? &there[t] : &here[t];
+        ASSERT_EQ(CINCH_OK, cinch_session_set_input(each->get(), t, "weights", array, nullptr));
+      }
+    }
+    ASSERT_EQ(CINCH_OK, encode_on_gpu(session, step, gradients, payloads));
+    ASSERT_EQ(encode(expected, step, inputs), payloads_of(session, payloads)) << step;
+    EXPECT_EQ(states_of(expected, 1), states_of(session, 1));
+  }
+  auto error = sized<cinch_error>();
+  const cinch_tensor on_host = weights_a.view();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_session_set_input(session.get(), 0, "weights", &on_host, &error));
+}
+
 TEST_F(CApiGpu, FaultsOfOneTensorAreItsOutcome) {
   Tensor good(300, 3), bad(200, 500), infinite(64);
   infinite.values()[5] = std::numeric_limits<float>::infinity();

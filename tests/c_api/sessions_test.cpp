@@ -137,6 +137,67 @@ TEST(CApiSessions, ParametersAreBoundPerStep) {
   EXPECT_THAT(error.message, HasSubstr("limit"));
 }
 
+TEST(CApiSessions, InputsComeWithEachStep) {
+  const Program program = compile("fed.cinch", kFed);
+  auto info = sized<cinch_program_info>();
+  ASSERT_EQ(CINCH_OK, cinch_program_get_info(program.get(), &info, nullptr));
+  EXPECT_EQ(0u, info.num_parameters);
+  EXPECT_EQ(1u, info.num_states);
+  EXPECT_EQ(2u, info.num_inputs);
+  auto input = sized<cinch_input_info>();
+  ASSERT_EQ(CINCH_OK, cinch_program_get_input(program.get(), 0, &input, nullptr));
+  EXPECT_STREQ("lr", input.name);
+  EXPECT_STREQ("(0, inf)", input.range);
+  EXPECT_EQ(0, input.is_array);
+  ASSERT_EQ(CINCH_OK, cinch_program_get_input(program.get(), 1, &input, nullptr));
+  EXPECT_STREQ("weights", input.name);
+  EXPECT_EQ(1, input.is_array);
+  EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_program_get_input(program.get(), 2, &input, nullptr));
+
+  Tensor gradient(64), weights(64, 3), few(63);
+  const Session session = open(program, {gradient.view()});
+  const cinch_tensor from = gradient.view(), array = weights.view(), short_array = few.view();
+  auto error = sized<cinch_error>();
+  auto payload = sized<cinch_payload>();
+  const auto encode_at = [&](std::uint64_t step) {
+    payload = sized<cinch_payload>();
+    return cinch_encode(session.get(), step, nullptr, 1, &from, &payload, &error);
+  };
+  const auto set_array = [&](const char* name, const cinch_tensor* given) {
+    return cinch_session_set_input(session.get(), 0, name, given, &error);
+  };
+  const std::string before = states_of(session, 0);
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_at(0));
+  EXPECT_THAT(error.message, HasSubstr("the input lr has no value in step 0"));
+  EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_session_set(session.get(), "lr", 0, &error));
+  EXPECT_THAT(error.message, HasSubstr("input lr = 0 is outside (0, inf)"));
+  ASSERT_EQ(CINCH_OK, cinch_session_set(session.get(), "lr", 0.5, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_at(0));
+  EXPECT_THAT(error.message, HasSubstr("the input weights has no value in step 0"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, set_array("weights", &short_array));
+  EXPECT_THAT(error.message, HasSubstr("input weights: 63 elements, the tensor has 64"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, set_array("lr", &array));
+  EXPECT_THAT(error.message, HasSubstr("lr is a number, not an array"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, set_array("seen", &array));
+  EXPECT_THAT(error.message, HasSubstr("seen is not an input of fed, which has weights"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, set_array("weights", nullptr));
+  EXPECT_EQ(before, states_of(session, 0));
+  ASSERT_EQ(CINCH_OK, set_array("weights", &array));
+  ASSERT_EQ(CINCH_OK, encode_at(0)) << error.message;
+  const auto* bytes = static_cast<const char*>(payload.data) + payload.size - 64 * sizeof(float);
+  for (std::size_t i = 0; i < 64; ++i) {
+    float value = 0;
+    std::memcpy(&value, bytes + i * sizeof(float), sizeof value);
+    const float w = weights.values()[i];
+    EXPECT_FLOAT_EQ(gradient.values()[i] * w + 0.5f * w, value) << i;
+  }
+  // Both were of step 0.
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_at(1));
+  ASSERT_EQ(CINCH_OK, cinch_session_set(session.get(), "lr", 0.25, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_at(1));
+  EXPECT_THAT(error.message, HasSubstr("the input weights has no value in step 1"));
+}
+
 TEST(CApiSessions, ParametersAreBoundToWords) {
   const char* const text =
       "compressor worded(fit: {near, far} = near, limit: f32 = 1) {\n"

@@ -108,6 +108,22 @@ inline std::string states_of(const Session& session, std::size_t tensor) {
   return bytes;
 }
 
+/// A state that follows the inputs.
+inline constexpr const char* kFed = R"(
+compressor fed {
+  input lr: f32 in (0, inf)
+  input weights: [f32; n]
+  state seen: [f32; n] = 0
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) {
+    seen += lr * weights
+    wire { value: g * weights + seen }
+  }
+  decode(w) { w.value }
+  finish(sum) { sum / world + lr * weights }
+}
+)";
+
 inline constexpr const char* kKeeping = R"(
 compressor keeping(limit: f32 = 1 in (0, inf)) {
   state residual: [f32; n] = 0

@@ -42,6 +42,8 @@ def facts_of(command, item):
     facts = {key: item[key] for key in ("family", "summary", "paper", "stores", "aggregation", "matrix", "claims", "parameters",
                                         "payload_bits_per_element", "payload_bound", "example")}
     facts["source"] = os.path.relpath(item["file"], ROOT)
+    if report["inputs"]:
+        facts["inputs"] = [each["name"] for each in report["inputs"]]
     facts["states"] = [{"name": state["name"], "type": state["type"]} for state in report["states"]]
     facts["calls"] = {name: call_of(report[name]) for name in CALLS if name in report}
     if "payload" in report:

@@ -32,7 +32,9 @@ def run_of(command, facts):
     program = facts["example"]["program"]
     with tempfile.TemporaryDirectory() as folder:
         path = largest_matrix(folder) if facts["matrix"] else GRADIENT
-        report = command.json("run", program, "--input", path)
+        # The gradient stands for weights, of which there are none here.
+        given = [word for name in facts.get("inputs", ()) for word in ("--with", f"{name}={0.1 if name == 'lr' else path}")]
+        report = command.json("run", program, "--input", path, *given)
     return {"ratio": report["ratio"], "relative_error": report["relative_error"], "payload_bytes": report["payload_bytes"]}
 
 
