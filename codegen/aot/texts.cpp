@@ -45,8 +45,8 @@ std::string comment_of(const rt::ProgramInfo& info) {
                      range));
   }
   for (const rt::StateInfo& s : info.states)
-    line(fmt::format("{} {}: {}", s.is_input ? "Input" : "State", s.name,
-                     dtype_name(s.type.dtype)));
+    line(
+        fmt::format("{} {}: {}", s.is_input ? "Input" : "State", s.name, dtype_name(s.type.dtype)));
   if (text.empty()) line(info.name);
   return "/*" + text.substr(3) + " */\n";
 }

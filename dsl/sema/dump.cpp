@@ -48,9 +48,9 @@ class Dumper {
   void header() {
     for (const auto& c : p_.info.constants) line(1, fmt::format("const {} = {}", c.name, c.value));
     for (const auto& p : p_.info.params) {
-      std::string text =
-          p.is_input ? fmt::format("input {}: {}", p.name, dtype_name(p.dtype))
-                     : fmt::format("param {}: {} = {}", p.name, dtype_name(p.dtype), p.default_value);
+      std::string text = p.is_input ? fmt::format("input {}: {}", p.name, dtype_name(p.dtype))
+                                    : fmt::format("param {}: {} = {}", p.name, dtype_name(p.dtype),
+                                                  p.default_value);
       if (p.range) text += " in " + rt::range_text(*p.range);
       line(1, text);
     }

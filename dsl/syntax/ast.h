@@ -448,7 +448,8 @@ struct Again {
 struct Item {
   Span span;
   std::string doc;
-  std::variant<Const, SizeItem, SetItem, StateItem, InputItem, WireItem, Method, Claims, Again> node;
+  std::variant<Const, SizeItem, SetItem, StateItem, InputItem, WireItem, Method, Claims, Again>
+      node;
 };
 
 /// `import std.sparsify` (`path` holds `std` and `sparsify`) or `import "mine.cinch"` (`file` holds

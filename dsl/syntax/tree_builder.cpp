@@ -336,9 +336,9 @@ void TreeBuilder::check_error_limit() {
 void TreeBuilder::report_expected(const Token& found, std::string_view expected) {
   static const std::vector<std::string_view> kDeclarations{"import", "const", "fn", "extern",
                                                            "compressor"};
-  static const std::vector<std::string_view> kItems{"const",  "size",   "set",    "state",
-                                                    "input",  "wire",   "encode", "decode",
-                                                    "finish", "sync",   "claims", "again"};
+  static const std::vector<std::string_view> kItems{"const",  "size", "set",    "state",
+                                                    "input",  "wire", "encode", "decode",
+                                                    "finish", "sync", "claims", "again"};
   if (found.is_reported) return;
   const std::string foreign = foreign_syntax_note(found, expected);
   const auto explained = [&](Diagnostic& diag) -> Diagnostic& {

@@ -205,7 +205,7 @@ typedef struct cinch_program_info {
   /* What the compiler warns of, as `cinch check` shows it; empty: of nothing, or the program was
    * loaded. */
   const char* warnings;
-  int32_t is_local; /* claimed: each rank has an update of its own, so replicas drift apart */
+  int32_t is_local;  /* claimed: each rank has an update of its own, so replicas drift apart */
   size_t num_inputs; /* what each step takes besides the gradient (`input`) */
 } cinch_program_info;
 CINCH_API cinch_status cinch_program_get_info(const cinch_program* program,
@@ -360,9 +360,9 @@ CINCH_API cinch_status cinch_session_set(cinch_session* session, const char* par
  * encoding and finishing of the step that uses it first. Both calls then need a value of each
  * input: a missing one is an INVALID_ARGUMENT that names it. A number is an input of
  * cinch_session_set, under the same rule. The array has the tensor's elements, and lies on the
- * device of the session. On the CPU it stays in place until the step's last call, and is f32, f16 or
- * bf16. On a GPU it is f32, and is copied on its stream. Errors: INVALID_ARGUMENT (no such tensor
- * or input, another length or type), DEVICE; the old value stays. */
+ * device of the session. On the CPU it stays in place until the step's last call, and is f32, f16
+ * or bf16. On a GPU it is f32, and is copied on its stream. Errors: INVALID_ARGUMENT (no such
+ * tensor or input, another length or type), DEVICE; the old value stays. */
 CINCH_API cinch_status cinch_session_set_input(cinch_session* session, size_t tensor,
                                                const char* input, const cinch_tensor* array,
                                                cinch_error* error);

@@ -143,10 +143,9 @@ Status check_parameter(const ParamInfo& param, double value) {
                                                    param.name, value, dtype_name(param.dtype)));
   }
   if (!param.words.empty() && (value < 0 || value >= static_cast<double>(param.words.size()))) {
-    return fail(ErrorKind::OutOfRange,
-                fmt::format("{} {} = {} is outside {{{}}}, whose words are "
-                            "numbered from 0 on",
-                            noun, param.name, value, words_text(param)));
+    return fail(ErrorKind::OutOfRange, fmt::format("{} {} = {} is outside {{{}}}, whose words are "
+                                                   "numbered from 0 on",
+                                                   noun, param.name, value, words_text(param)));
   }
   if (param.range && !is_within(*param.range, param.dtype, value)) {
     return fail(ErrorKind::OutOfRange, fmt::format("{} {} = {} is outside {}", noun, param.name,
@@ -228,11 +227,10 @@ Result<std::uint32_t> find_input_array(const ProgramInfo& info, std::string_view
   }
   const bool is_scalar = std::ranges::any_of(
       info.params, [&](const ParamInfo& param) { return param.is_input && param.name == name; });
-  const std::string what =
-      is_scalar       ? "is a number, not an array"
-      : names.empty() ? "is not an input of " + info.name
-                      : fmt::format("is not an input of {}, which has {}", info.name,
-                                    fmt::join(names, ", "));
+  const std::string what = is_scalar       ? "is a number, not an array"
+                           : names.empty() ? "is not an input of " + info.name
+                                           : fmt::format("is not an input of {}, which has {}",
+                                                         info.name, fmt::join(names, ", "));
   return fail(ErrorKind::InvalidArgument, fmt::format("{} {}", name, what));
 }
 

@@ -71,10 +71,11 @@ Status SyncSession::Impl::check_offload() const {
   if (!offloads()) return Ok{};
   for (std::size_t t = 0; t < plan().tensors.size(); ++t) {
     if (!plan().tensors[t].on_cpus || input_arrays[t].empty()) continue;
-    return invalid(fmt::format("{}: the input {} of {} lies on the device, and the plan encodes the "
-                               "tensor on CPUs: use a plan that does not",
-                               plan().tensors[t].name, input_arrays[t].front(),
-                               images[plan().tensors[t].codec]->info.name));
+    return invalid(
+        fmt::format("{}: the input {} of {} lies on the device, and the plan encodes the "
+                    "tensor on CPUs: use a plan that does not",
+                    plan().tensors[t].name, input_arrays[t].front(),
+                    images[plan().tensors[t].codec]->info.name));
   }
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto& on_cpus = i < options.programs.size() ? options.programs[i] : nullptr;
@@ -103,7 +104,9 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
     const auto& [low, high] = images[i]->fingerprint;
     facts.push_back({"program", program + fmt::format(", fingerprint {:016x}{:016x}", low, high)});
     for (std::size_t p = 0; p < wanted[i].size(); ++p)
-      if (!info.params[p].is_input) values += fmt::format("{}{}={}", values.empty() ? "" : " ", info.params[p].name, wanted[i][p]);
+      if (!info.params[p].is_input)
+        values +=
+            fmt::format("{}{}={}", values.empty() ? "" : " ", info.params[p].name, wanted[i][p]);
     facts.push_back({"parameters of " + info.name, values.empty() ? "none" : values});
   }
   for (const PlanTensor& tensor : plan().tensors) {
@@ -172,8 +175,9 @@ void SyncSession::Impl::find_inputs() {
   for (const PlanTensor& tensor : plan().tensors) {
     std::vector<std::string_view>& names = input_arrays.emplace_back();
     for (std::uint32_t codec = 0; codec < images.size(); ++codec) {
-      const bool is_its = codec == tensor.codec || (tensor.codec != kDense &&
-                                                    codec_carried_by(plan(), codec) == tensor.codec);
+      const bool is_its =
+          codec == tensor.codec ||
+          (tensor.codec != kDense && codec_carried_by(plan(), codec) == tensor.codec);
       if (!is_its) continue;
       for (const StateInfo& state : images[codec]->info.states) {
         const bool is_new = std::ranges::find(names, state.name) == names.end();
@@ -199,9 +203,10 @@ Status SyncSession::Impl::check_inputs(std::uint32_t tensor) const {
   for (const std::string_view name : input_arrays[tensor]) {
     if (tensors->has_input(tensor, name)) continue;
     const PlanTensor& of = plan().tensors[tensor];
-    return invalid(fmt::format("{}: {} takes the input {}, an array of the tensor's shape: hand it "
-                               "over in every step, before the gradient",
-                               of.name, images[of.codec]->info.name, name));
+    return invalid(
+        fmt::format("{}: {} takes the input {}, an array of the tensor's shape: hand it "
+                    "over in every step, before the gradient",
+                    of.name, images[of.codec]->info.name, name));
   }
   return Ok{};
 }

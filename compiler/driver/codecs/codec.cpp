@@ -108,9 +108,9 @@ void InputSource::take(const std::string& word, Shape shape) {
     for (const rt::StateInfo& each : info_.states) {
       if (each.is_input) names.push_back(each.name + "=FILE.npy");
     }
-    throw UsageError("--with {}: {} {}", word, info_.name,
-                     names.empty() ? "takes only a gradient"
-                                   : fmt::format("takes {}", fmt::join(names, " ")));
+    throw UsageError(
+        "--with {}: {} {}", word, info_.name,
+        names.empty() ? "takes only a gradient" : fmt::format("takes {}", fmt::join(names, " ")));
   }
   std::istringstream values(word.substr(equals + 1));
   for (std::string value; std::getline(values, value, ',');) {

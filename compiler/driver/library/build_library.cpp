@@ -196,7 +196,8 @@ json compressor_of(const std::string& name, rt::ProgramInfo& info) {
                  {"states", json::array()}};
   if (info.has_inputs()) report["inputs"] = inputs_of(info);
   for (const rt::StateInfo& s : info.states)
-    if (!s.is_input) report["states"].push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}});
+    if (!s.is_input)
+      report["states"].push_back({{"name", s.name}, {"type", ir::print_type(info, s.type)}});
   if (info.has_sync) {
     report["aggregation"] = "sync";
     return report;

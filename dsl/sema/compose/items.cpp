@@ -137,9 +137,8 @@ void Items::elaborate_input(Instance& instance, const ast::InputItem& node) {
 std::optional<Symbol> Items::input_array(const Instance& instance, const ast::InputItem& node) {
   const Span span = tree()[node.type].span;
   const auto type = FOUND(conversions_.type_of(node.type));
-  const Type wanted = instance.is_matrix
-                          ? matrix_type(kF32, pool().rows(), pool().cols())
-                          : vector_type(kF32, pool().n());
+  const Type wanted = instance.is_matrix ? matrix_type(kF32, pool().rows(), pool().cols())
+                                         : vector_type(kF32, pool().n());
   const bool has_shape = type.dtype == kF32 && type.rank == wanted.rank && !is_by_rows() &&
                          !instance.has_set_elements &&
                          prover_.proves_equal(sizes_.num_elems(type), sizes_.num_elems(wanted)) &&
@@ -150,18 +149,16 @@ std::optional<Symbol> Items::input_array(const Instance& instance, const ast::In
         node.range.has_value() && has_shape ? "a range of an array" : sizes_.type_text(type));
     return std::nullopt;
   }
-  const auto taken = std::ranges::find_if(out_.info.params, [&](const rt::ParamInfo& param) {
-    return param.name == node.name.text;
-  });
+  const auto taken = std::ranges::find_if(
+      out_.info.params, [&](const rt::ParamInfo& param) { return param.name == node.name.text; });
   const auto known = std::ranges::find_if(out_.info.states, [&](const rt::StateInfo& state) {
     return state.is_input && state.name == node.name.text;
   });
   const bool is_known = known != out_.info.states.end();
   if (taken != out_.info.params.end() || (is_known && known->type.rank != type.rank)) {
-    reporter_.report<DiagKind::InputDiffers>(node.name.span, node.name.text,
-                                             sizes_.type_text(type),
-                                             is_known ? sizes_.type_text(known->type)
-                                                      : all_.params.declared_as(*taken));
+    reporter_.report<DiagKind::InputDiffers>(
+        node.name.span, node.name.text, sizes_.type_text(type),
+        is_known ? sizes_.type_text(known->type) : all_.params.declared_as(*taken));
     return std::nullopt;
   }
   Symbol symbol{.kind = SymbolKind::State, .span = node.name.span};

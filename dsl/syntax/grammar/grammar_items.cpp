@@ -62,8 +62,7 @@ const auto again_def = word("again") > -x3::omit[shared_word][set_true<&ast::Aga
 const auto item_def =
     node[const_decl[set_item_node] | size[set_item_node] | set_value[set_item_node] |
          state[set_item_node] | input[set_item_node] | wire_item[set_item_node] |
-         method[set_item_node] |
-         claims[set_item_node] | again[set_item_node]];
+         method[set_item_node] | claims[set_item_node] | again[set_item_node]];
 
 const auto end_of_item = named("the end of the item")[tok::End | &tok::RBrace];
 const auto item_line_def = !tok::RBrace >> !tok::EndOfFile >> (x3::eps > item[add] > end_of_item);

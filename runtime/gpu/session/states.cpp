@@ -61,8 +61,8 @@ Status GpuStates::set_input(std::size_t tensor, std::string_view name, const Con
   const auto index = TRY(find_input_array(info(), name));
   CINCH_TRY(check_input_array(name, array, core().facts[tensor].num_elems()));
   if (array.dtype != kF32) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("input {}: {}, on a GPU inputs are f32", name, dtype_name(array.dtype)));
+    return fail(ErrorKind::InvalidArgument, fmt::format("input {}: {}, on a GPU inputs are f32",
+                                                        name, dtype_name(array.dtype)));
   }
   if (array.num_elems == 0) return Ok{};
   CINCH_TRY(device().check_memory(reinterpret_cast<GpuAddress>(array.data)));
@@ -86,8 +86,7 @@ void GpuStates::measure() {
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
       const BufferInfo& buffer = image().buffers[b];
-      const bool is_kept =
-          is_state(buffer.role) && !info().states[buffer.role_index].is_input;
+      const bool is_kept = is_state(buffer.role) && !info().states[buffer.role_index].is_input;
       if (is_kept) note(memory_.piece(t, b), t, 1);
     }
   }

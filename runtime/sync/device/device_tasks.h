@@ -72,11 +72,11 @@ class DeviceMemory {
 struct DeviceList {
   static constexpr std::uint32_t kNoEntry = UINT32_MAX;
 
-  PieceList pieces;                    // by entry
-  std::vector<std::uint32_t> entries;  // by piece; kNoEntry: none
-  std::vector<std::uint64_t> bounds;   // by entry: the largest payload in this step
+  PieceList pieces;                      // by entry
+  std::vector<std::uint32_t> entries;    // by piece; kNoEntry: none
+  std::vector<std::uint64_t> bounds;     // by entry: the largest payload in this step
   std::vector<std::uint8_t> has_inputs;  // by entry: in this step
-  bool only_decodes = false;           // holds no states
+  bool only_decodes = false;             // holds no states
   std::unique_ptr<ListSession> sessions;
   std::vector<const Task*> begun;  // tasks whose calls were begun and not yet collected
 
