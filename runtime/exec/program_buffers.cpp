@@ -42,7 +42,7 @@ ProgramBuffers::ProgramBuffers(const ProgramImage& image, const MemorySource& me
       own_(make_buffers(image.buffers.size(), memory, MemoryUse::Workspace)),
       states_(make_buffers(image.info.states.size(), memory, MemoryUse::State)),
       states_next_(make_buffers(image.info.states.size(), memory, MemoryUse::State)),
-      inputs_(image.info.states.size(), nullptr) {}
+      inputs_(image.info.states.size()) {}
 
 Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) {
   std::fill(pointers_.begin(), pointers_.end(), nullptr);
@@ -64,8 +64,13 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
       buffer.role == BufferRole::Field)
     return Ok{};
   if (buffer.role == BufferRole::State && image_.info.states[buffer.role_index].is_input) {
+    const Input& input = inputs_[buffer.role_index];
+    if (size_bytes > input.size_bytes) {
+      return fail(ErrorKind::Overflow, fmt::format("input {} takes {} bytes, there are {}",
+                                                   buffer.name, size_bytes, input.size_bytes));
+    }
     // const_cast: the table of buffers has one type for all.
-    pointers_[index] = const_cast<void*>(inputs_[buffer.role_index]);
+    pointers_[index] = const_cast<void*>(input.memory);
     return Ok{};
   }
 
@@ -119,7 +124,7 @@ Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes)
 Result<std::span<std::uint8_t>> ProgramBuffers::own_input(std::uint32_t state,
                                                           std::int64_t size_bytes) {
   CINCH_TRY(states_[state].resize(size_bytes));
-  bind_input(state, states_[state].data());
+  bind_input(state, states_[state].data(), size_bytes);
   return states_[state].bytes();
 }
 

@@ -89,8 +89,10 @@ class ProgramBuffers {
   void set_count(std::uint32_t index, std::uint32_t value);
 
   /// Points an input's buffers, in this call and later ones, at the caller's memory, which kernels
-  /// only read.
-  void bind_input(std::uint32_t state, const void* memory) { inputs_[state] = memory; }
+  /// only read. A call fails if its formula is larger.
+  void bind_input(std::uint32_t state, const void* memory, std::int64_t size_bytes) {
+    inputs_[state] = {memory, size_bytes};
+  }
   /// Own memory for an input that the caller has in another form. Errors: OutOfMemory.
   Result<std::span<std::uint8_t>> own_input(std::uint32_t state, std::int64_t size_bytes);
 
@@ -117,7 +119,11 @@ class ProgramBuffers {
   std::vector<std::int64_t> bytes_;
   std::vector<AlignedBuffer> own_;  // by BufferIndex
   std::vector<AlignedBuffer> states_, states_next_;
-  std::vector<const void*> inputs_;  // by state
+  struct Input {
+    const void* memory = nullptr;
+    std::int64_t size_bytes = 0;
+  };
+  std::vector<Input> inputs_;  // by state
   std::int64_t state_bytes_ = 0;
 };
 

@@ -83,6 +83,8 @@ class TableChecks {
     }
     for (const StateInfo& state : info_.states) {
       check_type(state.type, "state " + state.name, Counts::None);
+      require(!state.is_input || state.type.dtype == kF32, "input " + state.name,
+              "elements of another type than f32");
     }
     require(info_.wire.counts.size() <= info_.counts.size(), "wire",
             "more counts than the program");

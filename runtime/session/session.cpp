@@ -130,7 +130,7 @@ Status Session::Impl::set_input(std::string_view name, const ConstTensorView& ar
   const auto index = TRY(find_input_array(info(), name));
   CINCH_TRY(check_input_array(name, array, num_elems()));
   if (array.dtype == kF32) {
-    buffers.bind_input(index, array.data);
+    buffers.bind_input(index, array.data, f32_bytes());
   } else {
     const auto own = TRY(buffers.own_input(index, f32_bytes()));
     const std::span<float> values(reinterpret_cast<float*>(own.data()), own.size() / sizeof(float));

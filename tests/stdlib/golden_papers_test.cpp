@@ -211,5 +211,26 @@ TEST(GoldenVectors, EControlOfThreshold) {
   }
 }
 
+// Two elements are kept. At half the learning rate what the first step lost counts twice: 3 + 2 * 3
+// and 2.5 + 2 * 2.5 are the largest of the second step. The state is what was lost times the rate.
+TEST(GoldenVectors, ErrorFeedbackFollowsTheLearningRate) {
+  Golden golden("followed",
+                "import std.wrap\nimport std.sparsify\n\n"
+                "compressor followed = ef_lr(topk(ratio: 0.125))\n");
+  ASSERT_TRUE(golden.session().set_parameter("lr", 1));
+  golden.encode();
+  std::vector<float> sent(kV.size());
+  sent[11] = 4;
+  sent[12] = -3.5f;
+  EXPECT_THAT(golden.decoded(), ElementsAreArray(sent));
+  ASSERT_TRUE(golden.session().set_parameter("lr", 0.5));
+  golden.encode(1);
+  sent.assign(kV.size(), 0);
+  sent[4] = 9;
+  sent[7] = 7.5f;
+  EXPECT_THAT(golden.decoded(), ElementsAreArray(sent));
+  EXPECT_EQ(golden.session().set_parameter("lr", 0).error().kind, rt::ErrorKind::OutOfRange);
+}
+
 }  // namespace
 }  // namespace cinch::testing

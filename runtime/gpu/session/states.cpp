@@ -65,6 +65,11 @@ Status GpuStates::set_input(std::size_t tensor, std::string_view name, const Con
                                                         name, dtype_name(array.dtype)));
   }
   if (array.num_elems == 0) return Ok{};
+  const auto size = TRY(rt::state_bytes(info(), info().states[index], env(tensor, 0)));
+  if (size != static_cast<std::int64_t>(byte_count(array))) {
+    return fail(ErrorKind::Overflow, fmt::format("input {} takes {} bytes, there are {}", name,
+                                                 size, byte_count(array)));
+  }
   CINCH_TRY(device().check_memory(reinterpret_cast<GpuAddress>(array.data)));
   const GpuAddress to = memory_.own_address(tensor, buffer_of(BufferRole::State, index));
   return core().order.run(stream, [&]() -> Status {

@@ -177,6 +177,23 @@ void state_of_any_width(B& b, const std::string&) {
   }
 }
 
+// ---- inputs ----
+
+void inputs_besides_the_gradient(B& b, const std::string&) {
+  if (b.chance(60)) {
+    const std::string weights = b.fresh("input_");
+    b.declare(fmt::format("input {}: [f32; n]", weights));
+    b.let(weights, Elem::F32, Shape::Vector);
+    b.let(mixed(b, Elem::F32, weights, b.pick(Elem::F32, Shape::Vector)), Elem::F32, Shape::Vector);
+  }
+  if (b.chance(60)) {
+    const std::string rate = b.fresh("input_");
+    const bool is_float = b.chance(60);
+    b.declare(fmt::format("input {}: {}", rate, is_float ? "f32 in (0, 4]" : "i32 in -3..=9"));
+    b.let(rate, is_float ? Elem::F32 : Elem::I32, Shape::Scalar);
+  }
+}
+
 // ---- selections of selections ----
 
 void select_again(B& b, const std::string&) {
@@ -419,6 +436,7 @@ void add_odd_productions(std::vector<Production>& table) {
   table.push_back({"product with cosines", product_with_cosines});
   table.push_back({"state before and after", state_twice, true});
   table.push_back({"state of any width", state_of_any_width, true});
+  table.push_back({"inputs besides the gradient", inputs_besides_the_gradient, true});
   table.push_back({"selection of a selection", select_again});
   table.push_back({"filter of a filter", filter_again});
   table.push_back({"filters by one mask", filters_by_one_mask});
