@@ -301,6 +301,12 @@ const Fault kFaults[] = {
      [](ProgramImage& i) { i.buffers[6].size_bytes = i.info.exprs->const_int(1); },
      "count of another size"},
     {"Rank", [](ProgramImage& i) { i.info.states[0].type.rank = 3; }, "dimensions"},
+    {"InputThatIsWritten",
+     [](ProgramImage& i) {
+       i.info.states[0].is_input = true;
+       i.buffers[4].role = BufferRole::StateNext;
+     },
+     "an input that is written"},
     {"Symbol", [](ProgramImage& i) { i.kernels.push_back(i.kernels[0]); }, "symbol twice"},
     {"SymbolText", [](ProgramImage& i) { i.kernels[0].symbol = "a b"; }, "no symbol"},
     {"TooManyParts", [](ProgramImage& i) { i.messages.resize(kMaxImageParts + 1); },
