@@ -176,6 +176,27 @@ Setting setting_of(const json& item) {
   return {};
 }
 
+// Values of the inputs, in the shell's syntax and as what Python's calls take.
+struct InputExample {
+  std::string shell, of_encode, of_compress;
+};
+
+InputExample inputs_of(const json& item) {
+  InputExample given;
+  std::string values;
+  for (const json& input : item["inputs"]) {
+    const auto name = input.get<std::string>();
+    const bool is_rate = name == "lr";
+    given.shell += fmt::format(" {}={}", name, is_rate ? "0.1" : name + ".npy");
+    values += fmt::format("{}\"{}\": {}", values.empty() ? "" : ", ", name, is_rate ? "0.1" : name);
+    if (is_rate) given.of_compress = ", optimizer=optimizer";
+  }
+  if (values.empty()) return given;
+  given.shell = " --with" + given.shell;
+  given.of_encode = ", inputs={" + values + "}";
+  return given;
+}
+
 }  // namespace
 
 json example_of(const json& item, const std::string& doc) {
@@ -185,17 +206,20 @@ json example_of(const json& item, const std::string& doc) {
   const std::string word = is_wrapper(item) ? "\"" + program + "\"" : program;
   const std::string flag = set.name.empty() ? "" : fmt::format(" --set {}={}", set.name, set.shell);
   const std::string keyword = set.name.empty() ? "" : fmt::format(", {}={}", set.name, set.python);
+  const InputExample given = inputs_of(item);
   const char* const shape = item["matrix"].get<bool>() ? "1024, 1024" : "1 << 20";
   json python = {
       fmt::format("import cinch, numpy; g = numpy.random.randn({}).astype(\"f4\")", shape),
-      fmt::format("payload = cinch.compile(\"{}\"{}).session(g).encode(0, g)", program, keyword)};
+      fmt::format("payload = cinch.compile(\"{}\"{}).session(g).encode(0, g{})", program, keyword,
+                  given.of_encode)};
   if (is_sync) {
     python = {"import cinch.torch  # model: a DistributedDataParallel",
-              fmt::format("cinch.torch.compress(model, \"{}\"{})", program, keyword)};
+              fmt::format("cinch.torch.compress(model, \"{}\"{}{})", program, keyword,
+                          given.of_compress)};
   }
   return {{"program", program},
           {"command",
-           fmt::format("cinch run {}{} {}", word, flag,
+           fmt::format("cinch run {}{}{} {}", word, flag, given.shell,
                        is_sync ? "--ranks --input g0.npy g1.npy" : "--input g.npy --output x.npy")},
           {"python", python}};
 }

@@ -146,16 +146,18 @@ class InstalledTree(unittest.TestCase):
         self.assertIn("topk", run([self.cinch, "list"], env={"HOME": self.folder}, cwd="/"))
 
     def library(self):
+        """The inputs of every program that wraps no other."""
         listed = json.loads(run([self.cinch, "list", "--json"], env={"HOME": self.folder}, cwd="/"))
-        return [entry["name"] for entry in listed if entry["family"] != "wrap"]
+        return {entry["name"]: entry["inputs"] for entry in listed if entry["family"] != "wrap"}
 
     def without_compiler(self, *words, **variables):
         return run([self.cinch, *words], env={**NO_COMPILER, "HOME": self.folder, **variables}, cwd="/")
 
     def test_runs_the_whole_library_without_a_compiler(self):
         self.assertGreaterEqual(len(self.library()), 28)
-        for name in self.library():
-            out = self.without_compiler("run", name, "--cpu", "x86-64-v3", "--input", GRADIENT)
+        for name, inputs in self.library().items():
+            given = [f"--with={each}={0.1 if each == 'lr' else GRADIENT}" for each in inputs]
+            out = self.without_compiler("run", name, "--cpu", "x86-64-v3", "--input", GRADIENT, *given)
             self.assertRegex(out, "\ndecode |\nsynchronised .* same bits: yes", name)
         # Without the layer it is a compiler that is missing.
         compiled = os.path.join(self.prefix, "lib/cinch/compiled")
