@@ -1,6 +1,6 @@
 """verify_library.py CINCH [--budget SECONDS] [--only NAME…]: every program of the library states claims, and `cinch verify` finds no law broken. Wrappers are
 tried around a deterministic and a random compressor; with CINCH_LONG around both, else around one of them, in turns. Programs that this version cannot run (exit status 3) are named and left out. Where CINCH_SAMPLE is
-set, every fifth program."""
+set, every fifth program; else, without CINCH_LONG, every second one, in turns from commit to commit."""
 import argparse
 import json
 import os
@@ -22,6 +22,10 @@ options.cinch = os.path.abspath(options.cinch)
 listed = json.loads(subprocess.run([options.cinch, "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)
 if os.environ.get("CINCH_SAMPLE"):
     listed = listed[::5]
+elif not IS_LONG and not options.only:
+    commits = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=os.path.dirname(os.path.abspath(__file__)), stdout=subprocess.PIPE, text=True,
+                             check=False).stdout
+    listed = listed[int(commits or 0) % 2 :: 2]
 failures = 0
 
 

@@ -13,7 +13,7 @@ def output_of(*command):
 def explained(cinch, item):
     """The example's command with `explain` in place of `run`, and without its files."""
     words = shlex.split(item["example"]["command"])
-    end = next(i for i, word in enumerate(words) if word in ("--input", "--ranks"))
+    end = next(i for i, word in enumerate(words) if word in ("--with", "--input", "--ranks"))
     return [cinch, "explain", *words[2:end], "--elements", "4096"]
 
 
