@@ -64,7 +64,7 @@ class Inputs:
             return float(value() if callable(value) else value)
         assert self._optimizer is not None
         wanted = {id(self._named[place][1]): self._named[place][0] for place in places}
-        rates = {}
+        rates: Dict[float, str] = {}
         for group in self._optimizer.param_groups:
             for parameter in group["params"]:
                 if id(parameter) in wanted:
