@@ -114,7 +114,7 @@ std::string state_of_finish(const Spec& spec, const std::vector<std::string>& st
 }
 
 // Why the compressor cannot run on sums beside its runs on gradients, or "". Only a residual of the
-// owner's own means the same there.
+// owner's own means the same there. What a rank does by its number says nothing of a sum.
 std::string own_obstacle(const Spec& spec) {
   const std::vector<std::string> states = states_of(spec);
   const std::string& name = spec.node->name.text;
@@ -123,6 +123,10 @@ std::string own_obstacle(const Spec& spec) {
     return fmt::format("the state `{}` of `{}` is no residual that a claim `conserves({})` covers",
                        state, name, state);
   }
+  const ast::Method* decode = method_of(spec, ast::MethodKind::Decode);
+  const ast::Module& tree = spec.decl.unit->tree;
+  if (decode != nullptr && find_name(tree, tree[decode->body].span, kWorker) != nullptr)
+    return fmt::format("`decode` of `{}` depends on the rank that sent the payload", name);
   const std::string assigned = state_of_finish(spec, states);
   if (assigned.empty()) return "";
   return fmt::format("`finish` of `{}` changes the state `{}`", name, assigned);

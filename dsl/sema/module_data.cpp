@@ -59,6 +59,16 @@ bool is_builtin_name(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+const ast::Expr* find_name(const ast::Module& tree, Span text, std::string_view name) {
+  const auto is_it = [&](const ast::Expr& expr) {
+    const auto* found = std::get_if<ast::NameRef>(&expr.node);
+    return found != nullptr && found->name.text == name && text.begin <= expr.span.begin &&
+           expr.span.end <= text.end;
+  };
+  const auto at = std::ranges::find_if(tree.exprs.nodes, is_it);
+  return at == tree.exprs.nodes.end() ? nullptr : &*at;
+}
+
 bool is_reserved_name(std::string_view name) {
   return name == "n" || name == "world" || name == "worker";
 }

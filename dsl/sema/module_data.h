@@ -166,6 +166,8 @@ std::shared_ptr<ModuleData> load_files(dsl::SourceSet& sources, dsl::FileId file
 
 /// `n`, `r`, `c`, `world`, `worker` and `step`.
 bool is_builtin_name(std::string_view name);
+/// The first expression inside `text` that is the plain name `name`, or nullptr.
+const ast::Expr* find_name(const ast::Module& tree, Span text, std::string_view name);
 /// The built-in names that no declaration may hide, wherever it is. `r` and `c` are reserved in
 /// compressors of matrices; `step` may be hidden.
 bool is_reserved_name(std::string_view name);

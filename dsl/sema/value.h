@@ -213,14 +213,17 @@ struct Spec {
   bool is_carrier = false;    // known to carry sums of its own
 };
 
+/// The field that tells decode who encoded the payload.
+constexpr std::string_view kWorker = "worker";
+
 /// One field of a wire. Its sizes use the placeholders of counts.
 struct WireField {
   std::string name;
-  Span span;
-  Type type;
+  Span span = {};
+  Type type = {};
   rt::FieldSum sum = rt::FieldSum::None;
   FieldCode code = FieldCode::Plain;
-  HostExprId below;         // packed: all numbers are below this
+  HostExprId below = {};    // packed: all numbers are below this
   std::uint32_t table = 0;  // Huffman: the field of lengths
 };
 
@@ -264,6 +267,7 @@ struct Instance {
   HostExprId rows;  // if valid: it works on each of this many rows
   Span rows_span, elements_span;
   bool has_states = false;
+  bool has_worker_field = false;  // the last one: `worker` in decode, declared and filled unasked
   bool encodes_on_ranks = false;  // its encode is inlined in the program's encode
   std::uint32_t own_draws = 0;    // number of draws that are not shared, in the current function
 

@@ -314,7 +314,7 @@ std::string TreeBuilder::named_argument_note(const Token& assign) const {
     end = end->partner == Token::kNone ? end + 1 : stream_begin() + end->partner + 1;
   }
   // Another name, such as `axis` for `dim`. Parameters of compressors may have the others.
-  const std::string of_name = foreign_note(ForeignPlace::Argument, name.text);
+  std::string of_name = foreign_note(ForeignPlace::Argument, name.text);
   if (of_name.find(": ") != std::string::npos) return of_name;
   if (end == &assign + 1) return "";
   const char* const begin = assign.text.data() + assign.text.size();

@@ -209,7 +209,7 @@ Error PlanRunner::named(std::uint32_t index, const Error& error) const {
   if (error.kind == ErrorKind::CheckFailed) {
     // A check of the program itself: its user knows ranks, steps and tensors, not the plan's tasks.
     const bool has_tensor = std::ranges::any_of(parts_.plan.tensors, [&](const PlanTensor& tensor) {
-      return error.message.starts_with(tensor.name);
+      return error.message.starts_with(tensor.name + ":");
     });
     return {error.kind,
             fmt::format("rank {}, step {}, {}{}", parts_.transport.rank(), step_,

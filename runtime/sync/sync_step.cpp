@@ -39,8 +39,9 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
     Status given = scalars[codec].use(step);
     if (given) continue;
     // The other ranks would wait for this one.
-    give_up({given.error().kind, images[codec]->info.name + ": " + given.error().message});
-    return tl::unexpected<Error>(*failure);
+    const Error told{given.error().kind, images[codec]->info.name + ": " + given.error().message};
+    give_up(told);
+    return tl::unexpected<Error>(told);
   }
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});

@@ -100,8 +100,9 @@ def image_input(file):
 
 
 def images(cinch):
-    """Of every kind: packed fields, counts, states and such that change in place, matrices, loops, `sync`, a GPU."""
-    files = {name: [name] for name in ["fp16", "onebit", "qsgd", "adacomp", "terngrad_shared", "thc", "powersgd"]}
+    """Of every kind: packed fields, prefix codes, counts, states and such that change in place, inputs, matrices, loops, `sync`, groups, a GPU."""
+    files = {name: [name] for name in ["fp16", "onebit", "qsgd", "adacomp", "terngrad_shared", "thc", "powersgd", "bf16_lossless", "qgz"]}
+    files["ef_lr"] = ["ef_lr(onebit)"]
     files["tbq_in_place"] = ["tbq", "--states", "in-place"]
     for name in ["onebit", "tbq", "terngrad_shared"]:
         files[f"{name}_cuda"] = [name, "--target", "cuda:sm_90"]
@@ -191,9 +192,15 @@ def inputs(cinch, target):
     if target in PROGRAMS:
         return decoder(cinch, target)
     small = ["fp16", "onebit"]
+    said = (b"compressor t {\n  input lr: f32 in (0, 1]\n  input weights: [f32; n]\n"
+            b"  sync(g: [f32; n]) {\n    let own = allreduce(g * lr, sum, group: machine_ranks, in: bf16)\n"
+            b"    broadcast(own, root: step % 2) - weights\n  }\n}\n\n"
+            b"compressor c {\n  wire { lengths: [u4; 16], code: [u32; n] huffman(lengths) }\n"
+            b"  encode(g: [f32; n]) { wire { lengths: fill(4 as u4, 16), code: (g > 0.5) as u32 } }\n  decode(w) { (w.code + worker) as f32 }\n}\n")
     return {
         "parser": lambda: {"nested": b"compressor x { encode(g) { " + b"(" * 60 + b"g" + b")" * 60 + b" } }\n",
-                           "cut": b"compressor x {\n  state a: [f32; n] = \"", "not_utf8": b"fn \xff\xfe(x: f32) = x\n"},
+                           "cut": b"compressor x {\n  state a: [f32; n] = \"", "not_utf8": b"fn \xff\xfe(x: f32) = x\n",
+                           "groups_codes_inputs": said},
         "ir_text": lambda: {p: emitted(cinch, p, "ir") for p in small},
         "kir_text": lambda: {p: emitted(cinch, p, "kir") for p in small},
         "image": lambda: images(cinch),

@@ -23,6 +23,8 @@ def test_programs():
         Compressor("nowhere", 8)
     with pytest.raises(cinch.InvalidArgumentError, match="`sync` body"):
         Compressor("powersgd", (8, 8))
+    with pytest.raises(cinch.InvalidArgumentError, match="takes the input lr"):
+        Compressor("ef_lr(onebit)", 8)
     with pytest.raises(cinch.ProgramError):
         Compressor("topk", 8, ratio=5.0)
     with pytest.raises(cinch.InvalidArgumentError, match="bound by cinch.compile"):

@@ -12,11 +12,11 @@ import cinch.jax
 
 
 def library():
-    """Programs of the standard library that encode and decode; what wraps others wraps one."""
+    """Programs of the standard library that encode and decode gradients alone; what wraps others wraps one."""
     told = subprocess.run([os.environ["CINCH_COMMAND"], "list", "--json"], capture_output=True, text=True, check=True).stdout
     inner = {"warmup": "topk"}  # it sets a ratio
     return [f"{row['name']}({inner.get(row['name'], 'onebit')})" if row["family"] == "wrap" else row["name"]
-            for row in json.loads(told) if row["aggregation"] != "sync"]
+            for row in json.loads(told) if row["aggregation"] != "sync" and not row["inputs"]]
 
 
 OPTIONS = {"world", "seed", "tensor", "payload_bytes"}

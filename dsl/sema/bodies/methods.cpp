@@ -74,6 +74,14 @@ Value Bodies::method_block(Instance& instance, ast::MethodKind kind, const Value
                        .noun = "a count"};
           env_->scopes.back().try_emplace(instance.counts[i].name, count);
         }
+        if (instance.has_worker_field) {
+          const auto last = static_cast<std::uint32_t>(instance.fields.size() - 1);
+          const Span named = instance.fields.back().span;
+          env_->scopes.back().try_emplace(
+              std::string(kWorker),
+              Symbol{
+                  .value = payload_field_at(arg, last, named), .span = named, .noun = "a field"});
+        }
       }
       Value value = all_.exprs.block(instance.method(kind)->body);
       if (value.kind == ValueKind::Unit) {

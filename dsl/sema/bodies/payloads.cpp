@@ -53,6 +53,11 @@ Value Bodies::wire_literal(const ast::WireLiteral& node, Span span) {
     values[index] = value;
     is_good &= !value.is_error();
   }
+  if (instance->has_worker_field && !is_given.back()) {
+    values.back() = all_.exprs.worker(instance->fields.back().span);
+    is_given.back() = true;
+    is_good &= !values.back().is_error();
+  }
   for (const WirePart& part : instance->parts) {
     if (part.inner->fields.empty() || is_given[part.first_field]) continue;
     reporter_.report<DiagKind::MissingField>(span, part.name).note(part.span, "declared here");
@@ -155,7 +160,11 @@ Value Bodies::make_wire(Instance& owner, const std::vector<Value>& given, Span s
     const bool is_value =
         given[i].is_host() || given[i].is_typed() || given[i].kind == ValueKind::Table;
     if (is_value && types_.can_coerce(given[i], field.type.dtype)) {
-      values.push_back(conversions_.coerce(given[i], field.type.dtype));
+      Value value = conversions_.coerce(given[i], field.type.dtype);
+      // One number for all rows.
+      if (owner.rows && value.is_typed() && value.type.rank == 0 && field.type.rank == 2)
+        value = all_.operators.repeated(value, field.type, value.span);
+      values.push_back(std::move(value));
     } else {
       auto& diag = reporter_.report<DiagKind::FieldMismatch>(
           given[i].span, field.name, sizes_.type_text(field.type), text_.describe(given[i]));

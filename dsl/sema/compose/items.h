@@ -167,6 +167,7 @@ class Items : Part {
   bool has_wire_room(const Instance& instance, std::size_t more, const ast::Name& part);
   void begin_wire_part(Instance& instance, const ast::WireField& node);
   void add_part_fields(Instance& instance, const ast::WireField& node);
+  void add_worker_field(Instance& instance);
   void elaborate_wire_count(Instance& instance, const ast::WireCount& node);
   void elaborate_wire_field(Instance& instance, const ast::WireField& node);
   bool elaborate_packing(WireField& field, const ast::WireField& node,

@@ -353,15 +353,15 @@ std::optional<Symbol> Parameters::input_scalar(const ast::InputItem& node) {
   if (known == out_.info.params.end()) {
     const double value = stand_in(type).to_double();
     out_.info.params.push_back({node.name.text, type.dtype, value, type.range, type.words, true});
-    out_.declared_defaults.push_back(value);
+    out_.declared_defaults.emplace_back(value);
   } else {
     if (!known->is_input || known->dtype != type.dtype || known->words != type.words)
       return differs(declared_as(*known));
-    known->range = rt::intersection(known->range, type.range);
-    type.range = known->range;
+    type.range = rt::intersection(known->range, type.range);
+    known->range = type.range;
     known->default_value = stand_in(type).to_double();
-    if (known->range && !rt::is_within(*known->range, known->dtype, known->default_value)) {
-      return mistake<DiagKind::EmptyRange>(node.name.span, rt::range_text(*known->range));
+    if (type.range && !rt::is_within(*type.range, known->dtype, known->default_value)) {
+      return mistake<DiagKind::EmptyRange>(node.name.span, rt::range_text(*type.range));
     }
     out_.declared_defaults[symbol.index] = known->default_value;
   }

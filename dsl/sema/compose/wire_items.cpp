@@ -42,6 +42,27 @@ void Items::elaborate_wire(Instance& instance) {
     }
   }
   env_->scopes.pop_back();
+  add_worker_field(instance);
+}
+
+// The payload tells a decode that names `worker` who encoded it: every rank decodes alike, and no
+// plan has to know.
+void Items::add_worker_field(Instance& instance) {
+  const ast::Method* decode = instance.method(ast::MethodKind::Decode);
+  if (decode == nullptr) return;
+  const ast::Expr* named = find_name(tree(), tree()[decode->body].span, kWorker);
+  if (named == nullptr) return;
+  const auto same = std::ranges::find(instance.fields, kWorker, &WireField::name);
+  if (same != instance.fields.end()) {
+    reporter_.report<DiagKind::DuplicateName>(same->span, same->name)
+        .note(named->span, "`worker` in `decode` is a field of this name");
+    return;
+  }
+  auto type = std::optional(scalar_type(kU32));
+  if (is_by_rows()) type = by_rows(*type, named->span);
+  if (!type) return;
+  instance.fields.push_back({.name = std::string(kWorker), .span = named->span, .type = *type});
+  instance.has_worker_field = true;
 }
 
 Instance* Items::inner_named(const ast::Name& name) {

@@ -107,6 +107,8 @@ class Expressions : Part {
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
   /// A range as indices a, a + 1 … b - 1.
   Value indices_of(const Bounds& bounds, HostExprId size, Span span);
+  /// This rank's number, where a body may see it.
+  Value worker(Span span);
 
  private:
   Value builtin_name(const ast::Name& name);

@@ -47,6 +47,21 @@ void Expressions::unknown_name(const ast::Name& name) {
   }
 }
 
+Value Expressions::worker(Span span) {
+  if (mode_.body == BodyKind::Decode)
+    return error_value(reporter_.report<DiagKind::NotInDecode>(span, "`worker` here")
+                           .note("a `decode` whose `wire` lists its fields may name `worker`, and "
+                                 "hand it to a function"));
+  if (mode_.encodes_in_finish)
+    return mistake<DiagKind::NotInFinish>(span, "an encode that sees `worker`");
+  if (mode_.in_host || mode_.body == BodyKind::StateInit) {
+    if (mode_.is_tried) return error_value(span);
+    return error_value(reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
+                           .note("`worker` differs from rank to rank"));
+  }
+  return host_value(pool().worker(), span);
+}
+
 Value Expressions::builtin_name(const ast::Name& name) {
   const std::string& text = name.text;
   const Instance* instance = env_->instance;
@@ -59,18 +74,7 @@ Value Expressions::builtin_name(const ast::Name& name) {
     if (mode_.body != BodyKind::Sync) return mistake<DiagKind::OnlyInSync>(name.span, text);
     return host_value(pool().machine_ranks(), name.span);
   }
-  if (text == "worker") {
-    if (mode_.body == BodyKind::Decode)
-      return mistake<DiagKind::NotInDecode>(name.span, "`worker`");
-    if (mode_.encodes_in_finish)
-      return mistake<DiagKind::NotInFinish>(name.span, "an encode that sees `worker`");
-    if (mode_.in_host || mode_.body == BodyKind::StateInit) {
-      if (mode_.is_tried) return error_value(name.span);
-      return error_value(reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
-                             .note("`worker` differs from rank to rank"));
-    }
-    return host_value(pool().worker(), name.span);
-  }
+  if (text == kWorker) return worker(name.span);
   if (instance == nullptr || !instance->is_matrix) {
     unknown_name(name);
     return error_value(name.span);

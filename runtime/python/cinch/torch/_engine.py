@@ -449,8 +449,8 @@ class Engine:
         return undo
 
     def remedy(self, text: str) -> str:
-        """Where a condition of a program does not hold for a parameter, which `text` names behind the task."""
-        tensor = next((each for each in self.compressed.tensors if each.program is not None and f": {each.name}: " in text), None)
+        """Where a condition of a program does not hold for a parameter, which `text` names."""
+        tensor = next((each for each in self.compressed.tensors if each.program is not None and f", tensor {each.name}: " in text), None)
         return "" if tensor is None else f". {tensor.name} has the shape {tensor.shape}; the rule {_exact_rule(tensor.name)} keeps it out"
 
     def close(self) -> None:
