@@ -193,11 +193,12 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   CudaShape shape{.block_warps = in_order ? 1 : block_warps,
                   .team_warps = team_warps(kernel, uses, longest, block_warps),
                   .multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1)};
-  // This many rows of 8 elements share a warp.
-  const bool has_short_rows = kernel.group_kind == kir::GroupKind::Row && longest >= 8 &&
-                              longest <= 64 && (longest & (longest - 1)) == 0;
+  const bool has_short_rows =
+      kernel.group_kind == kir::GroupKind::Row && longest >= 1 && longest <= kMostShortRow;
   if (has_short_rows && !in_order && shape.team_warps == 1 && !uses.look_back) {
-    shape.multiple = std::max(shape.multiple, 16u);
+    // Rows that share a warp at once, and twice as many of longer ones.
+    constexpr std::uint32_t kAtLeast = 16;
+    shape.multiple = std::max({shape.multiple, kAtLeast, 32 / short_row_lanes(longest)});
   }
   shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;
   shape.stage_bits = uses.stage_bits;

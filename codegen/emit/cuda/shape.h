@@ -3,6 +3,7 @@
 // that serve all kernels.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,13 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
 
 /// Element sections of up to this many instructions are printed a second time for whole rows.
 inline constexpr std::size_t kTwiceInstrs = 64;
+
+/// Rows of at most kMostShortRow elements share a warp, if their kernel allows it: so many lanes
+/// have four elements each.
+inline constexpr std::int64_t kMostShortRow = 64;
+inline std::uint32_t short_row_lanes(std::int64_t len) {
+  return std::bit_ceil(static_cast<std::uint32_t>((len + 3) / 4));
+}
 
 /// The most elements that a group can have.
 std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel);

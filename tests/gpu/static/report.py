@@ -25,6 +25,14 @@ def table(counts):
     return "\n".join([HEAD, *("| " + " | ".join(map(str, row(c))) + " |" for c in counts)])
 
 
+def forms_table(counts):
+    lines = ["| form | instructions per element | ALU | 16 B loads | bound by | share |", "| --- | ---: | ---: | ---: | --- | ---: |"]
+    for what, c in counts.items():
+        cells = [what, number(c.total), number(c.alu), number(c.vector_share, "{:.0%}"), model.predicted(c)[1] if c.bytes else "", number(model.share(c), "{:.2f}")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def budgets_table(made):
     lines = ["| program | kernel | call | instructions per element: may | goal | in flight KB of a multiprocessor: at least | goal | stack B: may | in loops: may |",
              "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]

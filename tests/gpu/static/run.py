@@ -22,6 +22,7 @@ import budgets  # noqa: E402
 import count  # noqa: E402
 import facts  # noqa: E402
 import flow  # noqa: E402
+import forms  # noqa: E402
 import model  # noqa: E402
 import report  # noqa: E402
 import sass  # noqa: E402
@@ -145,6 +146,16 @@ def library_counts(options):
         return [c for found in pool.map(program_counts, [options] * len(programs), programs) for c in found]
 
 
+def form_counts(options):
+    """Kernels of encode that compute more than a look for NaN, by form."""
+    look_for_tools(options)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        files = forms.write(pathlib.Path(folder))
+        found = pool.map(program_counts, [options] * len(files), files.values())
+        # The first sweep of a program with rows looks for NaN.
+        return {what: max((c for c in counts if c.kernel.startswith("encode") and c.total is not None), key=lambda c: c.total) for what, counts in zip(files, found)}
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cinch")
@@ -157,11 +168,18 @@ def main(arguments=None):
     parser.add_argument("--check", action="store_true", help="fails where a budget is exceeded")
     parser.add_argument("--write-budgets", action="store_true", help="lowers budgets to what is there")
     parser.add_argument("--write-docs", action="store_true", help="writes the tables of docs/benchmarks/gpu-static.md")
+    parser.add_argument("--forms", action="store_true", help="operators at widths where a cliff would be, and no programs")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args(arguments)
     if options.long and not IS_LONG:
         print("left out: CINCH_LONG is not set")
         sys.exit(NOT_HERE)
+    if options.forms:
+        table = report.forms_table(form_counts(options))
+        print(table)
+        if options.write_docs:
+            report.write_page(PAGE, {"forms": table})
+        return
     counts = library_counts(options)
     if options.json:
         print(json.dumps([c.as_dict() | {"share": model.share(c)} for c in counts], indent=1))

@@ -18,9 +18,6 @@ constexpr std::size_t kTurnInstrs = 160, kEightRowsInstrs = 8;
 // Sections that draw take at least two rows, so that lanes share blocks of random words.
 constexpr int kMostRows = 8, kMostDrawRows = 4;
 
-// Short rows have 8 to 64 elements.
-constexpr std::int64_t kLeastRow = 8, kMostRow = 64;
-
 // Does a lane do this alone, for its own elements or its own row?
 bool is_for_a_lane(const kir::Instr& instr, SectionKind kind) {
   switch (instr.kind) {
@@ -127,10 +124,9 @@ bool CudaKernelFacts::has_whole_words(const Instr& store) const {
 }
 
 std::uint32_t CudaKernelFacts::find_short_lanes() const {
-  const bool is_apart = kernel().group_kind == kir::GroupKind::Row && longest_ >= kLeastRow &&
-                        longest_ <= kMostRow &&
-                        std::has_single_bit(static_cast<std::uint64_t>(longest_)) &&
-                        !kernel().info.is_sequential && kernel().locals.empty();
+  const bool is_apart = kernel().group_kind == kir::GroupKind::Row && longest_ >= 1 &&
+                        longest_ <= kMostShortRow && !kernel().info.is_sequential &&
+                        kernel().locals.empty();
   if (!is_apart) return 0;
   for (const kir::Section& section : kernel().sections) {
     if (section.kind == SectionKind::Kernel) continue;
@@ -143,7 +139,7 @@ std::uint32_t CudaKernelFacts::find_short_lanes() const {
       }
     }
   }
-  return static_cast<std::uint32_t>(longest_) / 4;
+  return short_row_lanes(longest_);
 }
 
 // Does the section load neighbours from a buffer that it stores? Short rows load first.

@@ -162,7 +162,7 @@ void CudaShortRows::emit_load(const Instr& load) {
   const ValueId base = base_of(load), limit = limit_of(load);
   line("load_four<{}, Access::Any>({}, {}i64(4u * lane), 0u, {}, {});", storage(load.buffers[0]),
        buffer_name(load.buffers[0]), base_text(base),
-       limit ? fmt::format("live_elems(4u, 4u * lane, {})", name(limit)) : "4u", name(value));
+       limit ? fmt::format("live_elems(live, 4u * lane, {})", name(limit)) : "live", name(value));
 }
 
 void CudaShortRows::emit_elements(const kir::Section& section) {
@@ -174,7 +174,6 @@ void CudaShortRows::emit_elements(const kir::Section& section) {
   line("{");
   elements_.open_tile(section);
   line("constexpr Access access = Access::Any;");
-  line("constexpr u32 live = 4u;");
   line("const u32 j = 4u * lane;");
   for (const Instr& instr : section.instrs) {
     if (instr.kind != InstrKind::load_linear) elements_.instrs().emit(instr);
@@ -199,7 +198,11 @@ void CudaShortRows::emit() {
   line("next += kRows;");
   line("constexpr bool is_active = true;");
   line("const u64 group_first = group * group_elems;");
-  line("constexpr u32 len = 4u * kRowLanes;");
+  const std::int64_t len = longest_group(program(), kernel());
+  line("constexpr u32 len = {}u;", len);
+  line(len == 4 * std::int64_t{facts().short_lanes()}
+           ? "constexpr u32 live = 4u;"
+           : "const u32 live = live_elems(4u * lane, len);");
   cx().is_short = true;
   for (std::size_t s = 1; s < kernel().sections.size(); ++s) {
     const kir::Section& section = kernel().sections[s];
