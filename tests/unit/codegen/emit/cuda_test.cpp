@@ -111,10 +111,10 @@ TEST(CudaLaunchShape, follows_the_groups) {
   EXPECT_EQ(launch(kir::sample_reduce(), 0).groups_per_block, 8u);
   EXPECT_EQ(launch(kir::sample_reduce(), 0).block_threads, 256u);
   EXPECT_TRUE(launch(kir::sample_reduce(), 1).is_single_block);
-  // Short rows a warp each, long rows a block each, rows that share bytes eight to a warp.
+  // Rows of one tile a warp each, long rows a block each, rows of a few elements 16 to a warp.
   EXPECT_EQ(launch(kir::sample_rows(512, 4), 0).groups_per_block, 8u);
   EXPECT_EQ(launch(kir::sample_rows(100000, 4), 0).groups_per_block, 1u);
-  EXPECT_EQ(launch(kir::sample_rows(5, 3), 0).groups_per_block, 64u);
+  EXPECT_EQ(launch(kir::sample_rows(5, 3), 0).groups_per_block, 128u);
   // Ordered additions: one warp, all groups in turn.
   EXPECT_EQ(launch(kir::sample_odds(), 2).block_threads, 32u);
   EXPECT_TRUE(launch(kir::sample_odds(), 2).is_single_block);
