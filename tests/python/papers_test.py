@@ -349,6 +349,23 @@ class Sparse(TestCase):
                 self.assertNotEqual(*owners)
 
 
+class Groups(TestCase):
+    def test_a_rank_that_leaves_is_an_error_on_all_others(self):
+        program = cinch.compile("qgz")
+        transports = cinch.Transport.loopback(4)
+        with ThreadPoolExecutor(4) as ranks:
+            opened = list(ranks.map(lambda rank: cinch.Synchronizer(transports[rank], [cinch.SyncTensor("w", (500,), program)], threads=1, timeout=60, machine_ranks=2), range(4)))
+            list(ranks.map(lambda each: each.step(0, [normal(500)]), opened))
+
+            def second(rank):
+                if rank == 3:
+                    return opened[3].close() or transports[3].close()
+                with self.assertRaisesRegex(cinch.CancelledError, "rank 3 has left"):
+                    opened[rank].step(1, [normal(500)])
+
+            list(ranks.map(second, range(4)))
+
+
 class Wrappers(TestCase):
     def test_diana(self):
         rate = 0.25
