@@ -93,8 +93,9 @@ void emit_entries(ProgramContext& pc) {
   if (const auto* fn = program.find(ir::FunctionKind::Decode)) {
     for (const bool adds : {false, true}) {
       const auto kind = adds ? rt::EntryKind::DecodeAdd : rt::EntryKind::Decode;
-      set_entry(pc, kind,
-                emit_function(pc, kind, *fn, {{fn->results.output, pc.output(), adds}}, false));
+      set_entry(
+          pc, kind,
+          emit_function(pc, kind, *fn, {{fn->results.output, pc.output(), adds, true}}, false));
     }
   }
   if (const auto* fn = program.find(ir::FunctionKind::Finish)) {

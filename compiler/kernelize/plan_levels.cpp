@@ -225,6 +225,8 @@ class Apart {
         return fmt::format("{} is changed in place", made);
       case Edge::Kind::Count:
         return fmt::format("needs how many elements {} selects", made);
+      case Edge::Kind::Check:
+        return "writes nothing where a check fails";
       case Edge::Kind::Value:
         break;
     }

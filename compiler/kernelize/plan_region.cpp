@@ -80,10 +80,29 @@ Planner::Planner(FunctionContext& cx, ir::RegionId region,
                  std::size_t num_long)
     : cx_(cx), pc_(cx.program) {
   if (region.is_valid()) ops_ = cx_.fn.regions[region.index()].ops;
+  for (const auto& r : requests) {
+    requests_[r.value.index()].push_back(r);
+    if (r.is_behind_checks) behind_checks_.insert(r.buffer);
+  }
+  if (!behind_checks_.empty()) put_checks_first();
   for (std::size_t i = 0; i < ops_.size(); ++i) order_[ops_[i].index()] = i + 1;
-  for (const auto& r : requests) requests_[r.value.index()].push_back(r);
   for (const auto v : chosen) chosen_.insert(v.index());
   for (std::size_t i = 0; i < num_long; ++i) plan_.long_work.insert(chosen[i].index());
+}
+
+void Planner::put_checks_first() {
+  const std::set<std::uint32_t> needed = Liveness(cx_, ops_, {}).find();
+  if (needed.empty()) return behind_checks_.clear();
+  std::ranges::stable_partition(ops_, [&](ir::OpId op) { return needed.contains(op.index()); });
+}
+
+bool Planner::is_behind_checks(const Sink& s) const {
+  return behind_checks_.contains(s.buffer) ||
+         std::ranges::any_of(s.results, [&](auto b) { return behind_checks_.contains(b); });
+}
+
+bool Planner::holds_check(const Sink& s) const {
+  return s.op.is_valid() && has_checks(cx_, s.op);
 }
 
 RegionPlan Planner::run(bool flag_nonfinite) {
@@ -129,6 +148,12 @@ void Planner::collect(int id, const std::vector<std::pair<ValueId, Align>>& pull
   if (const auto op = plan_.sinks[id].op; op.is_valid()) {
     walk.visit_counts_of(op);
     for_each_combiner_value(cx_.fn, op, [&](ValueId v) { walk.visit(v, Align::None); });
+  }
+  if (is_behind_checks(plan_.sinks[id])) {
+    for (int check = 0; check < id; ++check) {
+      if (holds_check(plan_.sinks[check]))
+        walk.edges.push_back({.from = check, .kind = Edge::Kind::Check});
+    }
   }
   plan_.sinks[id].edges = std::move(walk.edges);
 }

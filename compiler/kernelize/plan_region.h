@@ -124,6 +124,7 @@ struct Edge {
     Count,   // reads the count of a selection, which is always in memory
     Change,  // works in place on the result of `from`
     Before,  // changes what `from` reads
+    Check,   // may write only if the check `from` holds
   };
   int from = -1;
   Align align = Align::None;
@@ -188,6 +189,7 @@ struct StoreRequest {
   ir::ValueId value;
   rt::BufferIndex buffer;
   bool adds_to_buffer = false;
+  bool is_behind_checks = false;  // nothing is written where a check fails
 };
 
 struct FunctionContext {
@@ -309,6 +311,11 @@ class Planner {
     return buffer != rt::kNoIndex && pc_.is_packed(buffer);
   }
   int add_store(const StoreRequest& r, std::string room = {}, bool is_read_later = true);
+  // Puts operators that checks need in front of all others. Without checks nothing stands behind
+  // them.
+  void put_checks_first();
+  bool is_behind_checks(const Sink& s) const;
+  bool holds_check(const Sink& s) const;
   void add_nonfinite();
 
   // The requested value that is the first elements of a scatter's result, perhaps converted, if
@@ -375,6 +382,7 @@ class Planner {
   FunctionContext& cx_;
   ProgramContext& pc_;
   std::vector<ir::OpId> ops_;
+  std::set<rt::BufferIndex> behind_checks_;
   RegionPlan plan_;
   std::unordered_map<std::uint32_t, std::vector<StoreRequest>> requests_;
   std::set<std::uint32_t> live_;

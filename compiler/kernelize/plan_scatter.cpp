@@ -132,7 +132,9 @@ void Planner::add_scatter(ir::OpId op_id) {
     make_where_asked(s);
     s.zero_first = !s.adds_to_buffer;
   } else {
-    s.buffer = whole_request(op.results[0]);
+    // Its base would lie in the buffer before.
+    const rt::BufferIndex asked = whole_request(op.results[0]);
+    if (!behind_checks_.contains(asked)) s.buffer = asked;
     const auto lies_in = cx_.in_buffer.find(base.index());
     const bool is_there = lies_in != cx_.in_buffer.end() && lies_in->second == s.buffer;
     if (!is_there) s.source = source_of(op_id);

@@ -174,8 +174,11 @@ void Planner::add_control(ir::OpId op_id) {
   Sink s{.kind = SinkKind::Control, .op = op_id};
   for (const auto r : op.results) {
     // Branches store directly into the requested buffer; a loop reads its carried values while it
-    // runs, so it cannot.
-    s.results.push_back(op.kind == OpKind::if_else ? whole_request(r) : rt::kNoIndex);
+    // runs, so it cannot. Nor can branches that check, if the buffer stands behind checks.
+    const rt::BufferIndex asked = whole_request(r);
+    const bool is_direct =
+        op.kind == OpKind::if_else && !(behind_checks_.contains(asked) && holds_check(s));
+    s.results.push_back(is_direct ? asked : rt::kNoIndex);
   }
   std::vector<std::pair<ValueId, Align>> pulled;
   for_each_used_value(cx_.fn, op_id, [&](ValueId v) { pulled.emplace_back(v, Align::None); });

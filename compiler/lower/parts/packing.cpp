@@ -49,12 +49,13 @@ ValueId BodyLowering::unpack_field(std::size_t field, std::span<const ValueId> f
   const CheckedField& packed = checked_.fields[field];
   const std::string& name = out_.info.wire.fields[field].name;
   const bool ascends = sema::ascends(packed.code);
+  const bool has_table = packed.code == FieldCode::Huffman;
+  const char* const wanted = has_table ? "codes of its table"
+                             : ascends ? "indices that ascend below their limit"
+                                       : "numbers below their limit";
   const PreludeContext context{
-      name,
-      fmt::format("payload: field {}: its words are not {} below their limit", name,
-                  ascends ? "indices that ascend" : "numbers"),
-      counts_};
-  if (packed.code == FieldCode::Huffman) {
+      name, fmt::format("payload: field {}: its words are not {}", name, wanted), counts_};
+  if (has_table) {
     const ValueId lengths = emit_.convert(fields[packed.table], kU32);
     const ValueId values = call_prelude(emit_, "unpack_huffman", kU32,
                                         {words, lengths, packed.type.dims[0]}, &context)[0];

@@ -1,4 +1,4 @@
-"""Programs whose `decode` names `worker`: what a payload decodes to depends on who encoded it, and not on who reads it. Against numpy."""
+"""What `decode` may see and do: `worker` is the rank that encoded the payload, whoever reads it; what a check rejects writes nothing. Against numpy."""
 import os
 import struct
 import tempfile
@@ -80,3 +80,57 @@ class DecodeKnowsWorker(TestCase):
 
     def test_the_default_plan_does_not_encode_sums(self):
         self.assertTrue(cinch.compile("p", text=TIMES).carrier.startswith("none: `decode` of `times` depends on the rank"))
+
+
+REJECTED = {
+    "codes": """import std.huffman
+compressor codes {
+  wire { length: [u4; 256], code: [u32; n] huffman(length) }
+  encode(g: [f32; n]) {
+    let code = bitcast<u8>(clamp(round(g * 16), -127, 127) as i8) as u32
+    wire { length: code_lengths(histogram(code, bins: 256)), code }
+  }
+  decode(w) { bitcast<i8>(w.code as u8) as f32 / 16 }
+}
+""",
+    "table": """const t = [1.0, 2.0, 3.0, 4.0, 5.0]
+compressor table {
+  wire { code: [u4; n] }
+  encode(g: [f32; n]) { wire { code: clamp(g + 2, 0, 4) as u4 } }
+  decode(w) { t[w.code] }
+}
+""",
+    "condition": """compressor condition {
+  wire { code: [u4; n], at: [u32; 2] }
+  encode(g: [f32; n]) { wire { code: clamp(g + 2, 0, 4) as u4, at: [0 as u32, 1 as u32] } }
+  decode(w) {
+    let mut x = w.code as f32
+    x[w.at[0]] = 7.0
+    assert max(w.code) < 5, "small"
+    if max(w.at) > 5 { x * 2 } else { x }
+  }
+}
+""",
+}
+
+
+class Rejected(TestCase):
+    def test_what_a_check_of_decode_rejects_writes_nothing(self):
+        draw = np.random.default_rng(1)
+        for name, text in REJECTED.items():
+            for threads in (1, 2):
+                session = cinch.compile(f"p:{name}", text=text).session([(3000,)], threads=threads)
+                payload = session.encode(0, [normal(3000)])[0]
+                num_rejected = 0
+                for _ in range(60):
+                    changed = bytearray(payload)
+                    changed[draw.integers(64, len(payload))] ^= 1 << int(draw.integers(8))
+                    out = np.full(3000, 7, np.float32)
+                    for call in (lambda: session.decode(0, [bytes(changed)], out=[out]), lambda: session.decode_add(0, [bytes(changed)], [out])):
+                        try:
+                            call()
+                            out[:] = 7
+                        except cinch.Error:
+                            num_rejected += 1
+                            self.assertTrue(np.all(out == 7), name)
+                self.assertGreater(num_rejected, 10, name)
