@@ -122,8 +122,9 @@ Status UpdateDigests::compare(std::span<const TensorView> updates, Transport& tr
   }
   if (texts.empty()) return Ok{};
   std::string text =
-      "ranks have different updates, so a message was altered on its way or a rank "
-      "computed wrongly: ";
+      "ranks have different updates, so a message was altered on its way, a rank computed wrongly, "
+      "or the program makes an update of what only some ranks have, such as a group's sum (`claims "
+      "local` allows it): ";
   text +=
       fmt::format("{}", fmt::join(std::span(texts).first(std::min(texts.size(), kNamed)), "; "));
   if (texts.size() > kNamed) text += fmt::format("; and {} more tensors", texts.size() - kNamed);

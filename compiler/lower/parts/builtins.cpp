@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "compiler/lower/emitter.h"
@@ -204,8 +206,9 @@ ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
   const HostExprId size = e.type.dims[0];
   if (!e.proved_in_bounds) {
     check_index({index}, emit_.type(index), size,
-                located(e.span, e.axis == 1 ? "a column number of scatter is out of range"
-                                            : "an index of scatter is out of range"));
+                located(e.span, fmt::format("{} of {} is out of range",
+                                            e.axis == 1 ? "a column number" : "an index",
+                                            sema::builtin_info(e.builtin).name)));
   }
   if (must_be_unique && !e.proved_unique) {
     emit_.check_unique(index, size, located(e.span, "an index of scatter repeats"));
