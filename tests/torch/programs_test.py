@@ -35,7 +35,8 @@ def train_with(rank, world, programs):
     for program in programs:
         model = small_model()
         ddp = wrapped(model)
-        compression = cinch.torch.compress(ddp, program, timeout=20)
+        inputs = {"inputs": {"lr": 0.01}} if "lr" in cinch.compile(program).inputs else {}
+        compression = cinch.torch.compress(ddp, program, timeout=60, **inputs)
         losses = train(ddp, torch.optim.SGD(model.parameters(), lr=0.01), rank, 4)
         told[program] = flat(model), losses, compression.report()["sent_bytes"]
         compression.close()
