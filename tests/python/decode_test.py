@@ -71,14 +71,14 @@ class DecodeKnowsWorker(TestCase):
             file = os.path.join(folder, "times.cinch")
             with open(file, "w") as written:
                 written.write(TIMES)
-            for plan in PLANS:
+            for plan in (*PLANS, "auto"):  # auto: the default
                 for device in ("cpu", "emulated"):
                     found = by_command(file, plan, device, "f32", self.gradients)
-                    self.assertEqual(found is not None, plan in ("allgather", "allreduce"), plan)
+                    self.assertEqual(found is not None, plan in ("allgather", "allreduce", "auto"), plan)
                     if found is not None:
                         self.assertSameBits(found, wanted)
 
-    def test_the_default_plan_does_not_encode_sums(self):
+    def test_it_has_no_carrier(self):
         self.assertTrue(cinch.compile("p", text=TIMES).carrier.startswith("none: `decode` of `times` depends on the rank"))
 
 
